@@ -1,0 +1,209 @@
+//! The smallest workflow: one question, and one more where the answer is not what was asked for.
+
+use crate::model::{FailureKind, ModelFailure, ModelReply, ModelRequest};
+use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
+use crate::{
+    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, PauseReason, RuleId,
+    RunEvent, RunEventBody, Severity, Step, UnexpectedResult, Workflow,
+};
+
+/// Asks a model once; where the request has a schema, checks the answer and asks again once with the problems shown.
+pub struct Ask {
+    request: ModelRequest,
+    check: Box<dyn OutputCheck>,
+    first: EffectId,
+    second: EffectId,
+    stage: Stage,
+}
+
+impl std::fmt::Debug for Ask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ask").field("stage", &self.stage.name()).finish_non_exhaustive()
+    }
+}
+
+enum Stage {
+    Ready,
+    /// The request is kept where it is still needed: a second question grows out of the first.
+    Asked,
+    AskedAgain(ModelRequest),
+    Done,
+}
+
+impl Stage {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Ready => "not started",
+            Self::Asked => "waiting for the answer",
+            Self::AskedAgain(_) => "waiting for the second answer",
+            Self::Done => "done",
+        }
+    }
+}
+
+impl Ask {
+    /// The workflow's name in events and receipts.
+    pub const NAME: &str = "ask";
+
+    /// `check` is asked only where the request has a schema.
+    pub fn new(request: ModelRequest, check: Box<dyn OutputCheck>) -> Result<Self, InvalidId> {
+        let first: EffectId = "answer".parse()?;
+        let second = first.child("ask-2")?;
+        Ok(Self { request, check, first, second, stage: Stage::Ready })
+    }
+
+    fn read(&self, reply: &ModelReply) -> Result<Conclusion, OutputFault> {
+        let value = match &self.request.schema {
+            Some(_) => Some(read_json(reply, self.check.as_ref())?),
+            None => None,
+        };
+        Ok(Conclusion::Answered { text: reply.text.clone(), value })
+    }
+
+    fn call(id: &EffectId, request: ModelRequest) -> Vec<(EffectId, Effect)> {
+        vec![(id.clone(), Effect::CallModel(Box::new(request)))]
+    }
+
+    fn finish(publish: Vec<RunEvent>, findings: Vec<Finding>, conclusion: Conclusion) -> Step {
+        let outcome = Outcome::new(findings, conclusion);
+        let mut publish = publish;
+        publish.push(RunEvent::of_run(RunEventBody::RunFinished { verdict: outcome.verdict }));
+        Step { perform: Vec::new(), publish, outcome: Some(outcome) }
+    }
+
+    fn fail(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
+        let detail = failure.to_string();
+        let finding = blocking("model.failed", id, vec![detail.clone()]);
+        let outcome = Outcome::new(vec![finding], Conclusion::Failed { kind: failure.kind });
+        let ending = if failure.kind == FailureKind::OverBudget {
+            RunEventBody::RunPaused { reason: PauseReason::Budget, detail }
+        } else {
+            RunEventBody::RunFailed { detail }
+        };
+        let failed = RunEventBody::ModelFailed {
+            effect_id: id.clone(),
+            purpose: request.purpose,
+            model: request.model.clone(),
+            kind: failure.kind,
+            detail: failure.detail,
+        };
+        Step {
+            perform: Vec::new(),
+            publish: vec![RunEvent::about(id, failed), RunEvent::of_run(ending)],
+            outcome: Some(outcome),
+        }
+    }
+}
+
+impl Workflow for Ask {
+    fn start(&mut self) -> Step {
+        if !matches!(self.stage, Stage::Ready) {
+            return Step::default();
+        }
+        self.stage = Stage::Asked;
+        Step {
+            perform: Self::call(&self.first, self.request.clone()),
+            publish: vec![RunEvent::of_run(RunEventBody::RunStarted {
+                workflow: Self::NAME.to_owned(),
+            })],
+            outcome: None,
+        }
+    }
+
+    fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Done);
+        match (stage, result) {
+            (Stage::Asked, EffectResult::ModelFailed(failure)) if *id == self.first => {
+                Ok(Self::fail(id, &self.request, failure))
+            }
+            (Stage::AskedAgain(request), EffectResult::ModelFailed(failure))
+                if *id == self.second =>
+            {
+                Ok(Self::fail(id, &request, failure))
+            }
+            (Stage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
+                let mut publish = vec![replied(id, &self.request, &reply)];
+                match self.read(&reply) {
+                    Ok(conclusion) => Ok(Self::finish(publish, Vec::new(), conclusion)),
+                    Err(fault) => {
+                        let body = RunEventBody::OutputRejected {
+                            effect_id: id.clone(),
+                            problems: fault.problems(),
+                        };
+                        publish.push(RunEvent::about(id, body));
+                        let again = ask_again(&self.request, &reply.text, &fault);
+                        self.stage = Stage::AskedAgain(again.clone());
+                        Ok(Step {
+                            perform: Self::call(&self.second, again),
+                            publish,
+                            outcome: None,
+                        })
+                    }
+                }
+            }
+            (Stage::AskedAgain(request), EffectResult::ModelReplied(reply))
+                if *id == self.second =>
+            {
+                let mut publish = vec![replied(id, &request, &reply)];
+                match self.read(&reply) {
+                    Ok(conclusion) => {
+                        let note = Finding {
+                            severity: Severity::Note,
+                            ..blocking(
+                                "output.asked-again",
+                                &self.first,
+                                vec!["the first answer could not be used".to_owned()],
+                            )
+                        };
+                        Ok(Self::finish(publish, vec![note], conclusion))
+                    }
+                    Err(fault) => {
+                        let body = RunEventBody::OutputRejected {
+                            effect_id: id.clone(),
+                            problems: fault.problems(),
+                        };
+                        publish.push(RunEvent::about(id, body));
+                        let finding = blocking(fault.rule(), id, fault.problems());
+                        Ok(Self::finish(
+                            publish,
+                            vec![finding],
+                            Conclusion::Unusable { text: reply.text },
+                        ))
+                    }
+                }
+            }
+            (stage, result) => {
+                let unexpected =
+                    UnexpectedResult { id: id.clone(), result: result.name(), stage: stage.name() };
+                self.stage = stage;
+                Err(unexpected)
+            }
+        }
+    }
+}
+
+fn replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> RunEvent {
+    let body = RunEventBody::ModelReplied {
+        effect_id: id.clone(),
+        purpose: request.purpose,
+        model: request.model.clone(),
+        usage: reply.usage,
+        usage_basis: reply.usage_basis,
+        cost_micro_usd: reply.cost_micro_usd,
+    };
+    RunEvent::about(id, body)
+}
+
+fn blocking(rule: &'static str, subject: &EffectId, problems: Vec<String>) -> Finding {
+    Finding {
+        rule: RuleId::new(rule),
+        severity: Severity::Block,
+        subject: subject.to_string(),
+        message: problems.join("; "),
+        evidence: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "ask_tests.rs"]
+mod tests;

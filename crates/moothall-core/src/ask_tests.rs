@@ -1,0 +1,112 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Verdict;
+use crate::model::{OutputSchema, StopReason, Usage, UsageBasis};
+
+fn request(schema: Option<&str>) -> ModelRequest {
+    let mut request = ModelRequest::ask("openai/gpt-5-mini".parse().unwrap(), "How many?", 50);
+    request.schema = schema.map(|text| OutputSchema::parse("answer", text).unwrap());
+    request
+}
+
+fn has_count(value: &Value) -> Vec<String> {
+    if value["count"].is_u64() { Vec::new() } else { vec!["count is missing".to_owned()] }
+}
+
+fn reply(text: &str) -> EffectResult {
+    EffectResult::ModelReplied(ModelReply {
+        text: text.to_owned(),
+        stop: StopReason::End,
+        model: "gpt-5-mini".to_owned(),
+        usage: Usage { input: 10, output: 3, ..Usage::default() },
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: None,
+    })
+}
+
+/// Runs the workflow on a list of answers and returns its outcome and all event keys.
+fn run(
+    schema: Option<&str>,
+    answers: impl IntoIterator<Item = EffectResult>,
+) -> (Outcome, Vec<String>) {
+    let mut workflow = Ask::new(request(schema), Box::new(has_count)).unwrap();
+    let mut answers = answers.into_iter();
+    let mut step = workflow.start();
+    let mut keys = Vec::new();
+    loop {
+        keys.extend(step.publish.iter().map(|event| event.key.clone()));
+        if let Some(outcome) = step.outcome {
+            assert!(answers.next().is_none(), "an answer was not asked for");
+            return (outcome, keys);
+        }
+        let [(id, _)] = step.perform.as_slice() else { panic!("one effect at a time: {step:?}") };
+        step = workflow.resume(id, answers.next().expect("the workflow asks too often")).unwrap();
+    }
+}
+
+#[test]
+fn a_plain_question_ends_with_its_answer() {
+    let (outcome, keys) = run(None, [reply("Three.")]);
+    assert_eq!(
+        outcome,
+        Outcome::new(Vec::new(), Conclusion::Answered { text: "Three.".to_owned(), value: None })
+    );
+    assert_eq!(keys, ["run:run_started", "answer:model_replied", "run:run_finished"]);
+}
+
+#[test]
+fn an_answer_that_breaks_the_schema_is_asked_for_once_more() {
+    let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"count":3}"#)]);
+    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(
+        outcome.conclusion,
+        Conclusion::Answered {
+            text: r#"{"count":3}"#.to_owned(),
+            value: Some(json!({"count": 3}))
+        }
+    );
+    assert_eq!(
+        keys,
+        [
+            "run:run_started",
+            "answer:model_replied",
+            "answer:output_rejected",
+            "answer/ask-2:model_replied",
+            "run:run_finished"
+        ]
+    );
+}
+
+#[test]
+fn a_second_bad_answer_is_the_end() {
+    let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"number":3}"#)]);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.conclusion, Conclusion::Unusable { text: r#"{"number":3}"#.to_owned() });
+    assert_eq!(outcome.findings[0].rule.to_string(), "output.schema");
+    assert_eq!(keys.last().unwrap(), "run:run_finished");
+}
+
+#[test]
+fn a_failed_call_fails_the_run_and_a_full_budget_pauses_it() {
+    let failed = |kind| EffectResult::ModelFailed(ModelFailure::new(kind, "no"));
+    let (outcome, keys) = run(None, [failed(FailureKind::Auth)]);
+    assert_eq!(outcome.conclusion, Conclusion::Failed { kind: FailureKind::Auth });
+    assert_eq!(keys, ["run:run_started", "answer:model_failed", "run:run_failed"]);
+    let (_, keys) = run(Some("{}"), [reply("three"), failed(FailureKind::OverBudget)]);
+    assert_eq!(keys.last().unwrap(), "run:run_paused");
+}
+
+#[test]
+fn a_result_nobody_waits_for_changes_nothing() {
+    let mut workflow = Ask::new(request(None), Box::new(has_count)).unwrap();
+    let first: EffectId = "answer".parse().unwrap();
+    let other: EffectId = "answer/ask-2".parse().unwrap();
+    let early = workflow.resume(&first, reply("x")).unwrap_err();
+    assert_eq!(early.stage, "not started");
+    let _ = workflow.start();
+    assert!(workflow.resume(&other, reply("x")).is_err());
+    assert!(workflow.resume(&first, reply("x")).unwrap().outcome.is_some());
+    assert!(workflow.resume(&first, reply("x")).is_err());
+    assert_eq!(workflow.start(), Step::default());
+}

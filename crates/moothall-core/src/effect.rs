@@ -1,0 +1,56 @@
+//! What a workflow wants from the world, and what it is told.
+//!
+//! Both are file formats: they stand in journals and receipts. Every variant has a snapshot in `tests/it/formats.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelFailure, ModelReply, ModelRequest};
+use crate::{NotCanonical, Sha256Hex};
+
+/// One wish of a workflow that touches the world.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Effect {
+    /// Ask a model.
+    CallModel(Box<ModelRequest>),
+}
+
+impl Effect {
+    /// The hash that a journal compares when it replays, so that an old answer is never given to a new question.
+    pub fn request_hash(&self) -> Result<Sha256Hex, NotCanonical> {
+        match self {
+            Self::CallModel(request) => request.hash(),
+        }
+    }
+}
+
+/// The answer to an [`Effect`]. A bad answer is a value like any other: the workflow decides what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EffectResult {
+    /// The model answered.
+    ModelReplied(ModelReply),
+    /// There is no usable answer, after all retries.
+    ModelFailed(ModelFailure),
+}
+
+impl EffectResult {
+    /// The variant's name, for messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ModelReplied(_) => "model_replied",
+            Self::ModelFailed(_) => "model_failed",
+        }
+    }
+}
+
+impl From<Result<ModelReply, ModelFailure>> for EffectResult {
+    fn from(result: Result<ModelReply, ModelFailure>) -> Self {
+        match result {
+            Ok(reply) => Self::ModelReplied(reply),
+            Err(failure) => Self::ModelFailed(failure),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What happened in a run, as people and programs follow it.
+//!
+//! Events are a file format: every kind has a snapshot in `tests/it/formats.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
+use crate::{EffectId, MicroUsd, RunId, Verdict};
+
+/// Something that happened. Its key is made from what happened, so a replayed run says the same thing under the same key and a store can
+/// drop the repetition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Unique within the run, and the same on every replay.
+    pub key: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: RunEventBody,
+}
+
+impl RunEvent {
+    /// An event about one effect.
+    pub fn about(effect_id: &EffectId, body: RunEventBody) -> Self {
+        Self { key: format!("{effect_id}:{}", body.name()), body }
+    }
+
+    /// An event about the run as a whole.
+    pub fn of_run(body: RunEventBody) -> Self {
+        Self { key: format!("run:{}", body.name()), body }
+    }
+}
+
+/// An event with its place in the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequencedEvent {
+    /// The run.
+    pub run_id: RunId,
+    /// From 1, without gaps.
+    pub seq: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: RunEvent,
+}
+
+/// The kinds of events. No kind carries a time or a latency: those differ between two equal runs and are kept beside them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunEventBody {
+    /// A workflow began.
+    RunStarted {
+        /// Which one.
+        workflow: String,
+    },
+    /// A model answered; the usage is of this call alone.
+    ModelReplied {
+        /// The call.
+        effect_id: EffectId,
+        /// For whom it spoke.
+        purpose: Purpose,
+        /// Who was asked.
+        model: ModelName,
+        /// Tokens of this call.
+        usage: Usage,
+        /// Where they come from.
+        usage_basis: UsageBasis,
+        /// Absent where the price is unknown.
+        cost_micro_usd: Option<MicroUsd>,
+    },
+    /// A model gave no usable answer.
+    ModelFailed {
+        /// The call.
+        effect_id: EffectId,
+        /// For whom it would have spoken.
+        purpose: Purpose,
+        /// Who was asked.
+        model: ModelName,
+        /// Why.
+        kind: FailureKind,
+        /// In words.
+        detail: String,
+    },
+    /// An answer was not what was asked for; the next effect shows the model why.
+    OutputRejected {
+        /// The call whose answer it was.
+        effect_id: EffectId,
+        /// What is wrong with it.
+        problems: Vec<String>,
+    },
+    /// The run stands still and can go on.
+    RunPaused {
+        /// What it waits for.
+        reason: PauseReason,
+        /// In words.
+        detail: String,
+    },
+    /// The run came to its end. Nothing follows.
+    RunFinished {
+        /// What the trial came to.
+        verdict: Verdict,
+    },
+    /// The run cannot go on. Nothing follows.
+    RunFailed {
+        /// Why, in words.
+        detail: String,
+    },
+    /// Someone stopped the run. Nothing follows.
+    RunCancelled,
+}
+
+impl RunEventBody {
+    /// The event's name as it stands in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run_started",
+            Self::ModelReplied { .. } => "model_replied",
+            Self::ModelFailed { .. } => "model_failed",
+            Self::OutputRejected { .. } => "output_rejected",
+            Self::RunPaused { .. } => "run_paused",
+            Self::RunFinished { .. } => "run_finished",
+            Self::RunFailed { .. } => "run_failed",
+            Self::RunCancelled => "run_cancelled",
+        }
+    }
+
+    /// Whether nothing can follow.
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::RunFinished { .. } | Self::RunFailed { .. } | Self::RunCancelled => true,
+            Self::RunStarted { .. }
+            | Self::ModelReplied { .. }
+            | Self::ModelFailed { .. }
+            | Self::OutputRejected { .. }
+            | Self::RunPaused { .. } => false,
+        }
+    }
+}
+
+/// What a paused run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PauseReason {
+    /// More money or tokens.
+    Budget,
+    /// A person's decision.
+    Person,
+    /// A provider or another part that may come back.
+    Failure,
+}

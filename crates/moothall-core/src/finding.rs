@@ -1,0 +1,87 @@
+//! Findings and the verdict that follows from them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One structured observation from a check. Code or a model may add findings; a model may never remove one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// Which rule speaks, such as `output.schema`.
+    pub rule: RuleId,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What it is about: an effect id, a path, a move.
+    pub subject: String,
+    /// What was observed, for a person.
+    pub message: String,
+    /// What the observation rests on: citations, lines, hashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+}
+
+/// The name of a rule: an area and a rule joined by a dot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RuleId(std::borrow::Cow<'static, str>);
+
+impl RuleId {
+    /// A rule that the code knows.
+    pub const fn new(name: &'static str) -> Self {
+        Self(std::borrow::Cow::Borrowed(name))
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The weight of a finding, lightest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Worth a look; changes nothing.
+    Warn,
+    /// A person must decide.
+    Escalate,
+    /// Cannot pass.
+    Block,
+}
+
+/// What a trial comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing stands against it.
+    Pass,
+    /// A person must decide.
+    NeedsPerson,
+    /// It failed.
+    Fail,
+}
+
+impl Verdict {
+    /// The verdict is a function of the heaviest finding and of nothing else, so anyone can derive it again.
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        match findings.into_iter().map(|finding| finding.severity).max() {
+            None | Some(Severity::Note | Severity::Warn) => Self::Pass,
+            Some(Severity::Escalate) => Self::NeedsPerson,
+            Some(Severity::Block) => Self::Fail,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "pass",
+            Self::NeedsPerson => "needs-person",
+            Self::Fail => "fail",
+        })
+    }
+}

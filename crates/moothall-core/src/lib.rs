@@ -1,0 +1,32 @@
+//! Pure decisions: workflows, findings, verdicts, receipts.
+//!
+//! Nothing here reads a clock, a file, a socket or a random number, and no map has a random order. A [`Workflow`] describes what it
+//! wants as [`Effect`]s and is told the answers as [`EffectResult`]s; whoever drives it does the rest. The same results in give the same
+//! steps out, which is what lets a run be replayed, resumed and verified.
+
+#![warn(missing_docs)]
+
+pub mod ask;
+mod canonical;
+mod effect;
+mod event;
+pub mod fenced;
+mod finding;
+mod hash;
+mod id;
+pub mod model;
+pub mod money;
+pub mod receipt;
+pub mod structured;
+mod tokens;
+mod workflow;
+
+pub use crate::canonical::{NotCanonical, canonical_json};
+pub use crate::effect::{Effect, EffectResult};
+pub use crate::event::{PauseReason, RunEvent, RunEventBody, SequencedEvent};
+pub use crate::finding::{Finding, RuleId, Severity, Verdict};
+pub use crate::hash::Sha256Hex;
+pub use crate::id::{EffectId, InvalidId, RunId};
+pub use crate::money::MicroUsd;
+pub use crate::tokens::{tokens_at_most, tokens_expected};
+pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};

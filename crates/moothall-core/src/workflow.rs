@@ -1,0 +1,88 @@
+//! The shape of every workflow: results in, steps out.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::FailureKind;
+use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, Verdict};
+
+/// A pure state machine that asks for effects and is told their results.
+///
+/// What implementors promise:
+/// - The same results, in any order in which they can arrive, lead to the same end.
+/// - An effect id is asked for once, and means the same effect on every replay.
+/// - After a step with an outcome there is no further step; a result for an effect that is not open changes nothing.
+pub trait Workflow {
+    /// The first step.
+    fn start(&mut self) -> Step;
+
+    /// Advances by exactly one result.
+    fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult>;
+}
+
+/// What the machine wants next. A step may be empty: then other effects are still open.
+#[must_use = "dropping a step stalls the run"]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Effects to perform; they may finish in any order.
+    pub perform: Vec<(EffectId, Effect)>,
+    /// Events to publish, before the effects are performed.
+    pub publish: Vec<RunEvent>,
+    /// The end, where this is the last step.
+    pub outcome: Option<Outcome>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// A function of the findings.
+    pub verdict: Verdict,
+    /// Everything the checks observed.
+    pub findings: Vec<Finding>,
+    /// What the run has to show.
+    pub conclusion: Conclusion,
+}
+
+impl Outcome {
+    /// Derives the verdict, so that no outcome can contradict its findings.
+    pub fn new(findings: Vec<Finding>, conclusion: Conclusion) -> Self {
+        Self { verdict: Verdict::of(&findings), findings, conclusion }
+    }
+}
+
+/// What a run has to show, in the words of its trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "conclusion", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Conclusion {
+    /// A model answered as it was asked to.
+    Answered {
+        /// The words.
+        text: String,
+        /// The parsed answer, where JSON was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Value>,
+    },
+    /// There is an answer, but it is not what was asked for.
+    Unusable {
+        /// The words, for a person to look at.
+        text: String,
+    },
+    /// There is no answer.
+    Failed {
+        /// Why.
+        kind: FailureKind,
+    },
+}
+
+/// A result that the machine did not wait for. The driver and the machine disagree, so the run stops.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the workflow does not wait for `{result}` of effect `{id}` while it is {stage}")]
+pub struct UnexpectedResult {
+    /// The effect.
+    pub id: EffectId,
+    /// The kind of result.
+    pub result: &'static str,
+    /// What the machine is doing.
+    pub stage: &'static str,
+}

@@ -1,0 +1,235 @@
+//! Journals, event streams and receipts outlive the build that wrote them. A changed snapshot here is a changed file format and needs a
+//! migration note in CHANGELOG.md.
+
+use insta::assert_json_snapshot;
+use moothall_core::model::{
+    Block, CacheFor, Effort, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest,
+    OutputSchema, Purpose, StopReason, Temperature, Turn, Usage, UsageBasis,
+};
+use moothall_core::{
+    Conclusion, Effect, EffectId, EffectResult, Finding, MicroUsd, Outcome, PauseReason, RuleId,
+    RunEvent, RunEventBody, SequencedEvent, Severity, Step, Verdict,
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+fn model() -> ModelName {
+    "anthropic/claude-haiku-5-5".parse().unwrap()
+}
+
+fn effect_id() -> EffectId {
+    "answer/ask-2".parse().unwrap()
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: model(),
+        purpose: Purpose::Ask,
+        system: vec![
+            Block::new("Evidence.").cached(CacheFor::OneHour),
+            Block::new("You are terse."),
+        ],
+        turns: vec![
+            Turn::user("How many?"),
+            Turn::assistant("Three."),
+            Turn { block: Block::new("Sure?").cached(CacheFor::FiveMinutes), ..Turn::user("") },
+        ],
+        max_tokens: 64,
+        temperature: Temperature::from_thousandths(700),
+        effort: Some(Effort::Low),
+        schema: Some(
+            OutputSchema::parse(
+                "answer",
+                r#"{"type":"object","properties":{"count":{"type":"integer"}}}"#,
+            )
+            .unwrap(),
+        ),
+        timeout_ms: Some(30_000),
+    }
+}
+
+fn usage() -> Usage {
+    Usage {
+        input: 12,
+        cache_read: 4096,
+        cache_write_5m: 300,
+        cache_write_1h: 20,
+        output: 41,
+        reasoning: 7,
+    }
+}
+
+fn reply() -> ModelReply {
+    ModelReply {
+        text: r#"{"count":3}"#.to_owned(),
+        stop: StopReason::End,
+        model: "claude-haiku-5-5".to_owned(),
+        usage: usage(),
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: Some(MicroUsd::new(125)),
+    }
+}
+
+fn failure() -> ModelFailure {
+    let failure = ModelFailure::new(FailureKind::RateLimited, "slow down")
+        .with_status(429)
+        .with_retry_after_ms(Some(7_000));
+    ModelFailure { cost_at_most_micro_usd: Some(MicroUsd::ZERO), ..failure }
+}
+
+fn finding() -> Finding {
+    Finding {
+        rule: RuleId::new("output.schema"),
+        severity: Severity::Block,
+        subject: effect_id().to_string(),
+        message: "count is missing".to_owned(),
+        evidence: vec!["line 1".to_owned()],
+    }
+}
+
+/// Every snapshot must also read back as the same value: a format that only writes is half a format.
+#[track_caller]
+fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
+    let text = serde_json::to_string(value).unwrap();
+    assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value);
+}
+
+#[test]
+fn effects_keep_their_form() {
+    let effect = Effect::CallModel(Box::new(request()));
+    round_trip(&effect);
+    assert_json_snapshot!(effect);
+}
+
+#[test]
+fn request_hashes_keep_their_value() {
+    insta::assert_snapshot!(Effect::CallModel(Box::new(request())).request_hash().unwrap(), @"a4049c5be29538c0cc24b99b8185d58f99a64b78498817a2261f18c5bf993e90");
+}
+
+#[test]
+fn effect_results_keep_their_form() {
+    let results = [EffectResult::ModelReplied(reply()), EffectResult::ModelFailed(failure())];
+    results.iter().for_each(round_trip);
+    assert_json_snapshot!(results);
+}
+
+#[test]
+fn events_keep_their_form() {
+    let id = effect_id();
+    let bodies = [
+        RunEventBody::RunStarted { workflow: "ask".to_owned() },
+        RunEventBody::ModelReplied {
+            effect_id: id.clone(),
+            purpose: Purpose::Ask,
+            model: model(),
+            usage: usage(),
+            usage_basis: UsageBasis::Estimated,
+            cost_micro_usd: None,
+        },
+        RunEventBody::ModelFailed {
+            effect_id: id.clone(),
+            purpose: Purpose::Probe,
+            model: model(),
+            kind: FailureKind::Overloaded,
+            detail: "no room".to_owned(),
+        },
+        RunEventBody::OutputRejected {
+            effect_id: id.clone(),
+            problems: vec!["count is missing".to_owned()],
+        },
+        RunEventBody::RunPaused { reason: PauseReason::Budget, detail: "more money".to_owned() },
+        RunEventBody::RunFinished { verdict: Verdict::NeedsPerson },
+        RunEventBody::RunFailed { detail: "no key".to_owned() },
+        RunEventBody::RunCancelled,
+    ];
+    let events: Vec<_> = (1..)
+        .zip(bodies)
+        .map(|(seq, body)| SequencedEvent {
+            run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
+            seq,
+            event: if seq < 5 { RunEvent::about(&id, body) } else { RunEvent::of_run(body) },
+        })
+        .collect();
+    events.iter().for_each(round_trip);
+    assert_json_snapshot!(events);
+}
+
+#[test]
+fn steps_and_outcomes_keep_their_form() {
+    let conclusions = [
+        Conclusion::Answered { text: "{}".to_owned(), value: Some(json!({})) },
+        Conclusion::Unusable { text: "three".to_owned() },
+        Conclusion::Failed { kind: FailureKind::Auth },
+    ];
+    let steps = conclusions.map(|conclusion| Step {
+        perform: Vec::new(),
+        publish: vec![RunEvent::of_run(RunEventBody::RunCancelled)],
+        outcome: Some(Outcome::new(vec![finding()], conclusion)),
+    });
+    steps.iter().for_each(round_trip);
+    assert_json_snapshot!(steps);
+}
+
+#[test]
+fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
+    use FailureKind as F;
+    let kinds = [
+        F::RateLimited,
+        F::Overloaded,
+        F::Server,
+        F::Transport,
+        F::TimedOut,
+        F::Truncated,
+        F::Malformed,
+        F::EmptyReply,
+        F::Auth,
+        F::ContextOverflow,
+        F::ContextTruncated,
+        F::Refused,
+        F::BadRequest,
+        F::OverBudget,
+        F::PriceUnknown,
+        F::NotFound,
+    ];
+    for kind in kinds {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
+    }
+    assert_json_snapshot!(json!({
+        "failure_kinds": kinds.map(|kind| json!({"code": kind, "retryable": kind.is_retryable(), "asks_for_less": kind.asks_for_less()})),
+        "severities": [Severity::Note, Severity::Warn, Severity::Escalate, Severity::Block],
+        "verdicts": [Verdict::Pass, Verdict::NeedsPerson, Verdict::Fail],
+        "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure],
+        "stop_reasons": [StopReason::End, StopReason::MaxTokens, StopReason::Other],
+        "usage_bases": [UsageBasis::Reported, UsageBasis::Estimated, UsageBasis::Bounded],
+        "purposes": [Purpose::Ask, Purpose::Probe],
+    }));
+}
+
+#[test]
+fn receipts_keep_their_form() {
+    use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
+    use std::collections::BTreeMap;
+    let receipt = Receipt {
+        manifest: Manifest {
+            receipt: FORMAT,
+            workflow: "ask".to_owned(),
+            build: "0.1.0".to_owned(),
+            model: model().to_string(),
+            demonstration: false,
+        },
+        effects: BTreeMap::from([(
+            effect_id(),
+            EffectRecord {
+                request_sha256: request().hash().unwrap(),
+                result: EffectResult::ModelFailed(failure()),
+            },
+        )]),
+        findings: vec![finding()],
+        notes: Notes {
+            run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
+            started_at_ms: 1_762_000_000_000,
+            timing: BTreeMap::from([(effect_id(), Timing { latency_ms: 812, tries: 4 })]),
+        },
+    };
+    insta::assert_snapshot!(receipt.write().unwrap());
+}

@@ -1,0 +1,52 @@
+//! The project's own tasks. `cargo xtask check` is what to run before a commit; `.ci/run` is the whole gate.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod bench;
+mod book;
+mod check;
+mod codegen;
+mod fuzz;
+mod shell;
+mod tidy;
+mod tokens;
+mod tree;
+
+/// The project's own tasks.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// What to run before a commit: format, clippy, tests, doctests, tidy. Stops at the first failure.
+    Check,
+    /// House rules that no other tool checks: crate edges, core's purity, file length, fresh files, links.
+    Tidy(tidy::Args),
+    /// Writes the generated files that are committed.
+    Codegen,
+    /// Builds the book into the target folder.
+    Book,
+    /// Measures a promise of SPECIFICATION.md.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Check => check::run(),
+        Task::Tidy(args) => tidy::run(&args),
+        Task::Codegen => codegen::run(),
+        Task::Book => book::run(),
+        Task::Bench(bench) => bench::run(&bench),
+        Task::Fuzz(args) => fuzz::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            shell::note(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
