@@ -1,0 +1,235 @@
+//! The one way to a model: budget, replay, limits, retries, bill.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use moothall_core::MicroUsd;
+use moothall_core::model::{FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest};
+use moothall_core::receipt::Timing;
+
+use crate::backend::{Backend, Bill, Call, FailedTry, Listener};
+use crate::catalog::{Catalog, ModelCard};
+use crate::demo::Demo;
+use crate::http::{Clients, HttpBackend};
+use crate::judge::{Judged, judge};
+use crate::ledger::{Amount, Ledger};
+use crate::recording::Recordings;
+use crate::secret::Secret;
+use crate::settings::RetrySettings;
+
+/// The longest pause that we sit out ourselves. A provider that asks for more gets its failure passed on, so that whoever drives the run
+/// can let it sleep.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// What a gateway is made from.
+#[derive(Debug)]
+pub struct GatewayOptions {
+    /// Providers and models.
+    pub catalog: Catalog,
+    /// Keys by provider.
+    pub keys: BTreeMap<String, Secret>,
+    /// How often and when to try again.
+    pub retry: RetrySettings,
+    /// Whether replies are kept or repeated.
+    pub recording: RecordingMode,
+}
+
+/// Whether replies are kept or repeated.
+#[derive(Debug, Clone, Default)]
+pub enum RecordingMode {
+    /// Neither.
+    #[default]
+    Off,
+    /// Ask, and keep every reply.
+    Record(Recordings),
+    /// Never ask; repeat what was kept.
+    Replay(Recordings),
+}
+
+/// The one way to a model. Cheap to share; one per process, because its limits are per process.
+#[derive(Debug)]
+pub struct Gateway {
+    catalog: Catalog,
+    backends: BTreeMap<String, Arc<dyn Backend>>,
+    retry: RetrySettings,
+    recording: RecordingMode,
+}
+
+/// What came of a call, and how long it took.
+#[derive(Debug)]
+pub struct CallReport {
+    /// The reply, or why there is none.
+    pub result: Result<ModelReply, ModelFailure>,
+    /// Latency and tries; kept apart because they differ between equal runs.
+    pub timing: Timing,
+}
+
+impl Gateway {
+    /// Makes a gateway. Nothing is connected yet.
+    pub fn new(options: GatewayOptions) -> Self {
+        let GatewayOptions { catalog, mut keys, retry, recording } = options;
+        let clients = Arc::new(Clients::default());
+        let mut backends: BTreeMap<String, Arc<dyn Backend>> = BTreeMap::new();
+        for provider in catalog.providers() {
+            let backend = HttpBackend::new(
+                provider.clone(),
+                keys.remove(&provider.name),
+                Arc::clone(&clients),
+            );
+            backends.insert(provider.name.clone(), Arc::new(backend));
+        }
+        backends.insert(ModelName::DEMO.to_owned(), Arc::new(Demo));
+        Self { catalog, backends, retry, recording }
+    }
+
+    /// Puts another source of answers in the place of a provider.
+    #[must_use]
+    pub fn with_backend(mut self, provider: &str, backend: Arc<dyn Backend>) -> Self {
+        self.backends.insert(provider.to_owned(), backend);
+        self
+    }
+
+    /// Providers and models as this gateway knows them.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the ledger is right afterwards. Dropping
+    /// the future cancels the call; what it reserved is given back, so a caller that must not lose a bill lets it finish.
+    #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose))]
+    pub async fn call(
+        &self,
+        request: &ModelRequest,
+        ledger: &Ledger,
+        listener: Option<&mut dyn Listener>,
+    ) -> CallReport {
+        let started = Instant::now();
+        let mut tries = 0;
+        // Boxed: the retry loop is large, and a call that waits should cost a pointer in its caller's state.
+        let result = Box::pin(self.call_until_done(request, ledger, listener, &mut tries)).await;
+        let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &result {
+            Ok(reply) => tracing::info!(
+                tries,
+                latency_ms,
+                prompt_tokens = reply.usage.prompt(),
+                cache_read_tokens = reply.usage.cache_read,
+                output_tokens = reply.usage.output,
+                cost_micro_usd = reply.cost_micro_usd.map(MicroUsd::micros),
+                "model call finished"
+            ),
+            Err(failure) => {
+                tracing::info!(tries, latency_ms, kind = failure.kind.code(), "model call failed")
+            }
+        }
+        CallReport { result, timing: Timing { latency_ms, tries } }
+    }
+
+    async fn call_until_done(
+        &self,
+        request: &ModelRequest,
+        ledger: &Ledger,
+        mut listener: Option<&mut dyn Listener>,
+        tries: &mut u32,
+    ) -> Result<ModelReply, ModelFailure> {
+        let card = self.catalog.card(&request.model);
+        let worst = Amount {
+            usd: card.prices.map(|prices| prices.cost_at_most(request)),
+            tokens: request.prompt_tokens_at_most().saturating_add(u64::from(request.max_tokens)),
+        };
+        if let RecordingMode::Replay(recordings) = &self.recording {
+            return replay(recordings, request, ledger, worst, listener).await;
+        }
+        let backend = self
+            .backends
+            .get(request.model.provider())
+            .ok_or_else(|| unknown_provider(&request.model))?;
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(self.retry.first_delay)
+            .with_max_delay(self.retry.max_delay)
+            .with_max_times(self.retry.retries as usize)
+            .with_jitter()
+            .build();
+        let mut cost_at_most = worst.usd.map(|_| MicroUsd::ZERO);
+        loop {
+            *tries += 1;
+            let listener_of_try =
+                listener.as_mut().map(|listener| &mut **listener as &mut dyn Listener);
+            let call = Call { request, card: &card, listener: listener_of_try };
+            let (failure, cost) = match try_once(backend.as_ref(), call, ledger, worst).await {
+                Ok(reply) => {
+                    if let RecordingMode::Record(recordings) = &self.recording {
+                        recordings.keep(request, &reply)?;
+                    }
+                    return Ok(reply);
+                }
+                Err(failed) => failed,
+            };
+            cost_at_most = cost_at_most.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
+            let failure = ModelFailure { cost_at_most_micro_usd: cost_at_most, ..failure };
+            let asked = failure.retry_after_ms.map(Duration::from_millis);
+            if !failure.kind.is_retryable() || asked.is_some_and(|asked| asked > LONGEST_PAUSE) {
+                return Err(failure);
+            }
+            let Some(delay) = delays.next() else { return Err(failure) };
+            let delay = asked.map_or(delay, |asked| asked.max(delay));
+            let (kind, delay_ms) =
+                (failure.kind.code(), u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            tracing::warn!(kind, delay_ms, tries = *tries, "model call failed, trying again");
+            if let Some(listener) = &mut listener {
+                listener.restart();
+            }
+            tokio::time::sleep(delay).await;
+        }
+    }
+}
+
+/// One try with its reservation and its bill. A failure comes with the most that it can have cost.
+async fn try_once<'a>(
+    backend: &'a dyn Backend,
+    call: Call<'a>,
+    ledger: &Ledger,
+    worst: Amount,
+) -> Result<ModelReply, (ModelFailure, Option<MicroUsd>)> {
+    let (request, card): (&ModelRequest, &ModelCard) = (call.request, call.card);
+    let reservation =
+        ledger.reserve(worst).await.map_err(|failure| (failure, Some(MicroUsd::ZERO)))?;
+    match backend.answer(call).await {
+        Ok(answered) => {
+            let Judged { amount, result } = judge(request, card, answered);
+            reservation.settle(amount);
+            result.map_err(|failure| (failure, amount.usd))
+        }
+        Err(FailedTry { failure, bill: Bill::None }) => Err((failure, Some(MicroUsd::ZERO))),
+        Err(FailedTry { failure, bill: Bill::Possible }) => {
+            reservation.settle_unknown();
+            Err((failure, worst.usd))
+        }
+    }
+}
+
+/// A repetition counts against the budget like the original, so that the same run stops at the same place.
+async fn replay(
+    recordings: &Recordings,
+    request: &ModelRequest,
+    ledger: &Ledger,
+    worst: Amount,
+    listener: Option<&mut dyn Listener>,
+) -> Result<ModelReply, ModelFailure> {
+    let reservation = ledger.reserve(worst).await?;
+    let reply = recordings.find(request)?;
+    reservation.settle(Amount { usd: reply.cost_micro_usd, tokens: reply.usage.total() });
+    if let Some(listener) = listener {
+        listener.text(&reply.text);
+    }
+    Ok(reply)
+}
+
+fn unknown_provider(model: &ModelName) -> ModelFailure {
+    ModelFailure::new(
+        FailureKind::NotFound,
+        format!("there is no provider called `{}`", model.provider()),
+    )
+}

@@ -1,0 +1,31 @@
+//! The lanes of one provider, made as models are first asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::catalog::Limits;
+use crate::lane::Lane;
+
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    limits: Limits,
+    by_model: Mutex<BTreeMap<String, Arc<Lane>>>,
+}
+
+impl Lanes {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, by_model: Mutex::default() }
+    }
+
+    pub(crate) fn of(&self, model: &str) -> Arc<Lane> {
+        let mut by_model = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
+        match by_model.get(model) {
+            Some(lane) => Arc::clone(lane),
+            None => Arc::clone(
+                by_model
+                    .entry(model.to_owned())
+                    .or_insert_with(|| Arc::new(Lane::new(self.limits))),
+            ),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The budget of one run: reserve the worst case, then settle for what it really was.
+//!
+//! Invariants: spent + reserved never exceeds the cap, and spent never shrinks. A call that can never fit is refused at once; one that
+//! only others' reservations hold back waits, in the order of asking.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use moothall_core::MicroUsd;
+use moothall_core::model::{FailureKind, ModelFailure};
+use tokio::sync::Notify;
+
+/// The most a run may use. Absent means no cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Money.
+    pub usd: Option<MicroUsd>,
+    /// Tokens, prompt and answer together.
+    pub tokens: Option<u64>,
+}
+
+/// What a call may use at most, or did use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Money; absent where the price is unknown.
+    pub usd: Option<MicroUsd>,
+    /// Tokens.
+    pub tokens: u64,
+}
+
+/// The totals of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Money that was billed, or may have been.
+    pub usd: MicroUsd,
+    /// Tokens that were used, or may have been.
+    pub tokens: u64,
+    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer broke off.
+    pub uncertain_usd: MicroUsd,
+    /// Calls whose price is unknown, so that `usd` says nothing about them.
+    pub unpriced_calls: u64,
+}
+
+/// The one ledger of a run.
+#[derive(Debug)]
+pub struct Ledger {
+    budget: Budget,
+    state: Mutex<State>,
+    changed: Notify,
+    /// Held while waiting for room: a fair lock, so that a large call is not starved by a stream of small ones.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    spent: Spent,
+    reserved_usd: MicroUsd,
+    reserved_tokens: u64,
+}
+
+impl Ledger {
+    /// A ledger with nothing spent.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            state: Mutex::default(),
+            changed: Notify::new(),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// A ledger without caps, which only counts.
+    pub fn unlimited() -> Self {
+        Self::new(Budget::default())
+    }
+
+    /// The totals so far.
+    pub fn spent(&self) -> Spent {
+        self.state().spent
+    }
+
+    /// Reserves room for a call. Dropping the reservation gives the room back.
+    pub async fn reserve(&self, worst: Amount) -> Result<Reservation<'_>, ModelFailure> {
+        if self.budget.usd.is_some() && worst.usd.is_none() {
+            return Err(ModelFailure::new(
+                FailureKind::PriceUnknown,
+                "the run has a budget in dollars, but the price of this model is unknown",
+            ));
+        }
+        // Without waiting first: what cannot fit now can never fit, because spent only grows.
+        self.refuse_if_hopeless(worst)?;
+        if self.budget == Budget::default() {
+            return Ok(self.take(worst));
+        }
+        let _turn = self.turn.lock().await;
+        loop {
+            let changed = self.changed.notified();
+            self.refuse_if_hopeless(worst)?;
+            if self.fits_beside_others(worst) {
+                return Ok(self.take(worst));
+            }
+            changed.await;
+        }
+    }
+
+    fn take(&self, worst: Amount) -> Reservation<'_> {
+        let mut state = self.state();
+        state.reserved_usd = state.reserved_usd.saturating_add(worst.usd.unwrap_or_default());
+        state.reserved_tokens = state.reserved_tokens.saturating_add(worst.tokens);
+        Reservation { ledger: self, worst, settled: None }
+    }
+
+    fn fits_beside_others(&self, worst: Amount) -> bool {
+        let state = self.state();
+        let usd = state
+            .spent
+            .usd
+            .saturating_add(state.reserved_usd)
+            .saturating_add(worst.usd.unwrap_or_default());
+        let tokens =
+            state.spent.tokens.saturating_add(state.reserved_tokens).saturating_add(worst.tokens);
+        self.budget.usd.is_none_or(|cap| usd <= cap)
+            && self.budget.tokens.is_none_or(|cap| tokens <= cap)
+    }
+
+    fn refuse_if_hopeless(&self, worst: Amount) -> Result<(), ModelFailure> {
+        let spent = self.state().spent;
+        if let (Some(cap), Some(needed)) = (self.budget.usd, worst.usd)
+            && spent.usd.saturating_add(needed) > cap
+        {
+            let left = cap.saturating_sub(spent.usd);
+            let detail =
+                format!("the call may cost {needed}, but only {left} of the run's {cap} are left");
+            return Err(ModelFailure::new(FailureKind::OverBudget, detail));
+        }
+        if let Some(cap) = self.budget.tokens
+            && spent.tokens.saturating_add(worst.tokens) > cap
+        {
+            let (needed, left) = (worst.tokens, cap.saturating_sub(spent.tokens));
+            let detail = format!(
+                "the call may use {needed} tokens, but only {left} of the run's {cap} are left"
+            );
+            return Err(ModelFailure::new(FailureKind::OverBudget, detail));
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is a few assignments, so a panic elsewhere cannot leave them half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room that one call holds.
+#[derive(Debug)]
+#[must_use = "a dropped reservation gives its room back"]
+pub struct Reservation<'a> {
+    ledger: &'a Ledger,
+    worst: Amount,
+    settled: Option<Settlement>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Settlement {
+    Used(Amount),
+    Unknown,
+}
+
+impl Reservation<'_> {
+    /// The call used this much. More than was reserved cannot be, and is held at the reservation.
+    pub fn settle(mut self, used: Amount) {
+        self.settled = Some(Settlement::Used(used));
+    }
+
+    /// The provider began to answer and nobody knows what it bills: the whole reservation counts as spent.
+    pub fn settle_unknown(mut self) {
+        self.settled = Some(Settlement::Unknown);
+    }
+
+    /// What was reserved.
+    pub fn worst(&self) -> Amount {
+        self.worst
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut state = self.ledger.state();
+        state.reserved_usd = state.reserved_usd.saturating_sub(self.worst.usd.unwrap_or_default());
+        state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst.tokens);
+        let spent = &mut state.spent;
+        if let Some(settlement) = self.settled {
+            let used = match settlement {
+                Settlement::Used(used) => used,
+                Settlement::Unknown => {
+                    spent.uncertain_usd =
+                        spent.uncertain_usd.saturating_add(self.worst.usd.unwrap_or_default());
+                    self.worst
+                }
+            };
+            match (used.usd, self.worst.usd) {
+                (Some(used), Some(worst)) => spent.usd = spent.usd.saturating_add(used.min(worst)),
+                _ => spent.unpriced_calls += 1,
+            }
+            spent.tokens = spent.tokens.saturating_add(used.tokens.min(self.worst.tokens));
+        }
+        drop(state);
+        self.ledger.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+//! Checking an answer against a schema that a user brought.
+//!
+//! Here and not in core because the validator pulls in a source of randomness; our own types are checked in core by serde and ranges.
+
+use jsonschema::Validator;
+use moothall_core::model::OutputSchema;
+use moothall_core::structured::OutputCheck;
+use serde_json::Value;
+
+/// A schema that cannot be used for checking.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the schema is not valid: {0}")]
+pub struct UnusableSchema(String);
+
+/// Checks answers against a JSON schema.
+#[derive(Debug)]
+pub struct SchemaCheck {
+    validator: Validator,
+}
+
+impl SchemaCheck {
+    /// Compiles the schema. References to other documents are refused: nothing is fetched.
+    pub fn new(schema: &OutputSchema) -> Result<Self, UnusableSchema> {
+        let unusable = |error: String| UnusableSchema(error);
+        let value: Value =
+            serde_json::from_str(schema.text()).map_err(|error| unusable(error.to_string()))?;
+        let validator =
+            jsonschema::validator_for(&value).map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { validator })
+    }
+}
+
+impl OutputCheck for SchemaCheck {
+    fn problems(&self, value: &Value) -> Vec<String> {
+        let describe = |error: jsonschema::ValidationError<'_>| {
+            let place = error.instance_path().to_string();
+            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+        };
+        self.validator.iter_errors(value).map(describe).collect()
+    }
+}

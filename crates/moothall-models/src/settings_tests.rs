@@ -1,0 +1,83 @@
+use super::*;
+
+#[track_caller]
+fn check<T>(text: &str, expected: Option<T>)
+where
+    T: for<'de> Deserialize<'de> + Serialize + PartialEq + std::fmt::Debug,
+{
+    let read = toml::from_str::<T>(text).ok();
+    assert_eq!(read, expected, "{text}");
+    if let Some(settings) = read {
+        let written = toml::to_string(&settings).unwrap();
+        assert_eq!(toml::from_str::<T>(&written).unwrap(), settings, "{written}");
+    }
+}
+
+#[test]
+fn an_empty_section_is_the_default() {
+    check("", Some(ProviderSettings::default()));
+    check(
+        "",
+        Some(RetrySettings {
+            retries: 3,
+            first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(30),
+        }),
+    );
+}
+
+#[test]
+fn every_provider_setting_is_read_and_written_back() {
+    check(
+        r#"
+        base_url = "http://127.0.0.1:8080/v1"
+        wire = "ollama-chat"
+        key_env = "LAB_API_KEY"
+        key_file = "lab.key"
+        requests_per_minute = 60
+        tokens_per_minute = 100000
+        concurrent = 4
+        timeout = "1m 30s"
+        default_model = "tiny"
+        "#,
+        Some(ProviderSettings {
+            base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
+            wire: Some(Wire::OllamaChat),
+            key_env: Some("LAB_API_KEY".to_owned()),
+            key_file: Some("lab.key".into()),
+            requests_per_minute: NonZeroU32::new(60),
+            tokens_per_minute: NonZeroU32::new(100_000),
+            concurrent: NonZeroU32::new(4),
+            timeout: Some(Duration::from_secs(90)),
+            default_model: Some("tiny".to_owned()),
+        }),
+    );
+}
+
+#[test]
+fn each_wire_has_one_spelling() {
+    for (text, wire) in [
+        ("openai-chat", Wire::OpenAiChat),
+        ("anthropic-messages", Wire::AnthropicMessages),
+        ("ollama-chat", Wire::OllamaChat),
+    ] {
+        check(
+            &format!("wire = \"{text}\""),
+            Some(ProviderSettings { wire: Some(wire), ..ProviderSettings::default() }),
+        );
+    }
+    check::<ProviderSettings>("wire = \"OpenAiChat\"", None);
+}
+
+#[test]
+fn a_limit_of_zero_is_refused() {
+    check::<ProviderSettings>("concurrent = 0", None);
+    check::<ProviderSettings>("requests_per_minute = 0", None);
+    check::<ProviderSettings>("tokens_per_minute = 0", None);
+}
+
+#[test]
+fn an_unknown_setting_is_refused() {
+    check::<ProviderSettings>("api_key = \"not here\"", None);
+    check::<RetrySettings>("retry = 3", None);
+}

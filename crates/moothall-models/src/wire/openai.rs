@@ -1,0 +1,321 @@
+//! OpenAI chat completions, which OpenAI, Google, Groq, OpenRouter and most local servers speak.
+
+use std::borrow::Cow;
+
+use moothall_core::model::{Block, CacheFor, Effort, ModelFailure, ModelRequest, Role, Usage};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::failure::{ErrorObject, of_error_object};
+use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema};
+use crate::catalog::{ModelCard, Provider, SchemaForm};
+
+pub(super) fn encode(
+    provider: &Provider,
+    card: &ModelCard,
+    request: &ModelRequest,
+    delivery: Delivery,
+) -> Result<Encoded, serde_json::Error> {
+    let body = Body { provider, card, request, delivery };
+    Ok(Encoded {
+        path: "/chat/completions",
+        headers: &[],
+        body: serde_json::to_vec(&body)?,
+        window: card.context,
+    })
+}
+
+struct Body<'a> {
+    provider: &'a Provider,
+    card: &'a ModelCard,
+    request: &'a ModelRequest,
+    delivery: Delivery,
+}
+
+impl Serialize for Body<'_> {
+    /// By hand because one field's name is data: the limit of the answer is called differently by different providers.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { provider, card, request, delivery } = self;
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("model", request.model.name())?;
+        body.serialize_entry("messages", &messages(request, provider.cache_control_in_parts))?;
+        body.serialize_entry(&provider.max_tokens_field, &request.max_tokens)?;
+        if let (Some(temperature), true) = (request.temperature, card.temperature) {
+            body.serialize_entry("temperature", &temperature.as_decimal())?;
+        }
+        if let (Some(effort), true) = (request.effort, card.effort) {
+            body.serialize_entry("reasoning_effort", effort_word(effort))?;
+        }
+        if let (Some(wanted), true) = (&request.schema, card.structured) {
+            let schema: Value =
+                serde_json::from_str(wanted.text()).map_err(serde::ser::Error::custom)?;
+            let strict =
+                provider.schema != SchemaForm::Strict || schema::requires_everything(&schema);
+            let json_schema = JsonSchema {
+                name: &wanted.name,
+                strict,
+                schema: schema::bend(&schema, provider.schema),
+            };
+            body.serialize_entry(
+                "response_format",
+                &ResponseFormat { kind: "json_schema", json_schema },
+            )?;
+        }
+        if *delivery == Delivery::Streamed {
+            body.serialize_entry("stream", &true)?;
+            body.serialize_entry("stream_options", &StreamOptions { include_usage: true })?;
+        }
+        body.end()
+    }
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'a str,
+    strict: bool,
+    schema: Value,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+/// Anthropic's cache mark, which OpenRouter passes through.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
+}
+
+impl From<CacheFor> for CacheControl {
+    fn from(cache: CacheFor) -> Self {
+        let ttl = match cache {
+            CacheFor::FiveMinutes => None,
+            CacheFor::OneHour => Some("1h"),
+        };
+        Self { kind: "ephemeral", ttl }
+    }
+}
+
+fn messages(request: &ModelRequest, parts: bool) -> Vec<Message<'_>> {
+    let mut messages = Vec::with_capacity(request.turns.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(Message { role: "system", content: content(&request.system, parts) });
+    }
+    messages.extend(request.turns.iter().map(|turn| Message {
+        role: role(turn.role),
+        content: content(std::slice::from_ref(&turn.block), parts),
+    }));
+    messages
+}
+
+fn content(blocks: &[Block], parts: bool) -> Content<'_> {
+    if parts && blocks.iter().any(|block| block.cache.is_some()) {
+        let part =
+            |block: &'_ Block| CacheControl::from(block.cache.unwrap_or(CacheFor::FiveMinutes));
+        return Content::Parts(
+            blocks
+                .iter()
+                .map(|block| Part {
+                    kind: "text",
+                    text: &block.text,
+                    cache_control: block.cache.is_some().then(|| part(block)),
+                })
+                .collect(),
+        );
+    }
+    Content::Text(join(blocks))
+}
+
+/// Blocks as one text; most chat templates take a single system message.
+pub(super) fn join(blocks: &[Block]) -> Cow<'_, str> {
+    match blocks {
+        [only] => Cow::Borrowed(&only.text),
+        many => Cow::Owned(many.iter().map(|block| &*block.text).collect::<Vec<_>>().join("\n\n")),
+    }
+}
+
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+pub(super) fn effort_word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+    }
+}
+
+/// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries `message`.
+#[derive(Deserialize)]
+struct Completion<'a> {
+    #[serde(borrow, default)]
+    error: Option<ErrorObject<'a>>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    choices: Vec<Choice<'a>>,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, alias = "delta", default)]
+    message: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    refusal: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    fn ours(self) -> Usage {
+        let prompt = self.prompt_tokens_details.unwrap_or_default();
+        let (read, written) =
+            (prompt.cached_tokens.unwrap_or(0), prompt.cache_write_tokens.unwrap_or(0));
+        Usage {
+            input: self.prompt_tokens.saturating_sub(read.saturating_add(written)),
+            cache_read: read,
+            cache_write_5m: written,
+            cache_write_1h: 0,
+            output: self.completion_tokens,
+            reasoning: self
+                .completion_tokens_details
+                .unwrap_or_default()
+                .reasoning_tokens
+                .unwrap_or(0),
+        }
+    }
+}
+
+fn stop(word: &str) -> AnswerStop {
+    match word {
+        "stop" => AnswerStop::End,
+        "length" => AnswerStop::MaxTokens,
+        "content_filter" => AnswerStop::Refusal,
+        _ => AnswerStop::Other,
+    }
+}
+
+pub(super) fn decode(body: &[u8]) -> Result<Answer, ModelFailure> {
+    let completion: Completion<'_> = serde_json::from_slice(body).map_err(malformed)?;
+    let mut stream = Stream::default();
+    stream.take(completion)?;
+    stream.finish().ok_or_else(|| malformed("there is no finish_reason"))
+}
+
+/// An answer as it grows.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    text: String,
+    stop: Option<AnswerStop>,
+    usage: Option<Usage>,
+    model: Option<String>,
+    refused: bool,
+}
+
+impl Stream {
+    pub(super) fn message(&mut self, json: &str) -> Result<Option<String>, ModelFailure> {
+        if json == "[DONE]" {
+            return Ok(None);
+        }
+        self.take(serde_json::from_str(json).map_err(malformed)?)
+    }
+
+    fn take(&mut self, completion: Completion<'_>) -> Result<Option<String>, ModelFailure> {
+        if let Some(error) = completion.error {
+            return Err(of_error_object(&error));
+        }
+        if let (None, Some(model)) = (&self.model, completion.model) {
+            self.model = Some(model.into_owned());
+        }
+        if let Some(usage) = completion.usage {
+            self.usage = Some(usage.ours());
+        }
+        let Some(choice) = completion.choices.into_iter().next() else { return Ok(None) };
+        if let Some(word) = choice.finish_reason {
+            self.stop = Some(stop(&word));
+        }
+        let Some(said) = choice.message else { return Ok(None) };
+        self.refused |= said.refusal.is_some_and(|words| !words.is_empty());
+        let text = said.content.map(Cow::into_owned);
+        self.text.push_str(text.as_deref().unwrap_or(""));
+        Ok(text)
+    }
+
+    /// The end is the finish reason, not `[DONE]`: some servers close without it.
+    pub(super) fn finish(self) -> Option<Answer> {
+        let stop = if self.refused { AnswerStop::Refusal } else { self.stop? };
+        Some(Answer { text: self.text, stop, usage: self.usage, model: self.model })
+    }
+}

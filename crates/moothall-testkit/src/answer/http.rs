@@ -1,0 +1,62 @@
+//! Response heads.
+
+use crate::wire::Wire;
+
+/// What a proxy says in place of a model.
+pub(super) const WEB_PAGE: &[u8] =
+    b"<!doctype html>\n<html><head><title>Bad gateway</title></head><body><h1>Bad gateway</h1></body></html>\n";
+
+pub(super) struct Head<'a> {
+    pub(super) status: u16,
+    pub(super) content_type: &'a str,
+    pub(super) length: Length,
+    /// A whole header line without its end.
+    pub(super) retry_after: Option<&'a str>,
+}
+
+/// How the body tells its end.
+#[derive(Clone, Copy)]
+pub(super) enum Length {
+    Known(usize),
+    Chunked,
+}
+
+impl Head<'_> {
+    pub(super) fn render(&self, wire: Wire, request_id: &str) -> String {
+        let Self { status, content_type, length, retry_after } = self;
+        let reason = reason(*status);
+        let mut head = format!("HTTP/1.1 {status} {reason}\r\ncontent-type: {content_type}\r\n");
+        match length {
+            Length::Known(length) => head += &format!("content-length: {length}\r\n"),
+            Length::Chunked => head += "transfer-encoding: chunked\r\n",
+        }
+        for part in match wire {
+            Wire::OpenAi => ["x-request-id: ", request_id, "\r\n"],
+            Wire::Anthropic => ["request-id: ", request_id, "\r\n"],
+            Wire::Ollama => ["", "", ""],
+        } {
+            head += part;
+        }
+        if let Some(line) = retry_after {
+            head += line;
+            head += "\r\n";
+        }
+        head += "\r\n";
+        head
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        413 => "Payload Too Large",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        529 => "Site Overloaded",
+        _ => "Unknown",
+    }
+}

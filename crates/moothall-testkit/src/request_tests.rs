@@ -1,0 +1,94 @@
+use bytes::BytesMut;
+
+use super::{Framing, Head, LARGEST_BODY, chunked::Decoder, parse_head};
+use crate::{problem::Problem, wire::Wire};
+
+#[track_caller]
+fn check(lines: &str, expected: Result<Option<Head>, Problem>) {
+    assert_eq!(parse_head(lines.replace('\n', "\r\n").as_bytes()), expected);
+}
+
+fn head(length: usize) -> Head {
+    Head {
+        length,
+        wire: Some(Wire::OpenAi),
+        framing: Framing::Length(0),
+        keep_alive: true,
+        expects_continue: false,
+    }
+}
+
+#[test]
+fn a_head_that_is_not_all_there_is_waited_for() {
+    check("", Ok(None));
+    check("POST /v1/chat/completions HTTP/1.1\ncontent-length: 3\n", Ok(None));
+}
+
+#[test]
+fn the_path_tells_the_wire_whatever_stands_before_and_after_it() {
+    let wire = |line: &str| {
+        parse_head(format!("{line} HTTP/1.1\r\n\r\n").as_bytes()).unwrap().unwrap().wire
+    };
+    assert_eq!(wire("POST /proxy/openai/v1/chat/completions?api-version=1"), Some(Wire::OpenAi));
+    assert_eq!(wire("POST /v1/messages"), Some(Wire::Anthropic));
+    assert_eq!(wire("POST /api/chat"), Some(Wire::Ollama));
+    assert_eq!(wire("POST /v1/responses"), None);
+    assert_eq!(wire("GET /v1/messages"), None);
+}
+
+#[test]
+fn an_old_client_or_one_that_says_so_is_not_kept_alive() {
+    check(
+        "POST /v1/chat/completions HTTP/1.0\n\n",
+        Ok(Some(Head { keep_alive: false, ..head(38) })),
+    );
+    check(
+        "POST /v1/chat/completions HTTP/1.1\nConnection: Close\n\n",
+        Ok(Some(Head { keep_alive: false, ..head(57) })),
+    );
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused_before_it_is_read() {
+    check(
+        &format!("POST /v1/chat/completions HTTP/1.1\ncontent-length: {}\n\n", LARGEST_BODY + 1),
+        Err(Problem::TooLarge),
+    );
+}
+
+#[test]
+fn nonsense_is_broken_http() {
+    check("\u{1}\u{2}\u{3}\n\n", Err(Problem::BrokenHttp));
+    check("POST / HTTP/1.1\ncontent-length: many\n\n", Err(Problem::BrokenHttp));
+    check("POST / HTTP/1.1\ntransfer-encoding: gzip\n\n", Err(Problem::BrokenHttp));
+}
+
+#[test]
+fn a_chunked_body_comes_out_the_same_however_it_arrives() {
+    let encoded = b"5\r\nhello\r\n1;extension=1\r\n \r\n5\r\nworld\r\n0\r\ntrailer: x\r\n\r\nnext";
+    for size in 1..=encoded.len() {
+        let mut decoder = Decoder::default();
+        let mut buffer = BytesMut::new();
+        let mut decoded = None;
+        for piece in encoded.chunks(size) {
+            buffer.extend_from_slice(piece);
+            if decoded.is_none() {
+                decoded = decoder.feed(&mut buffer).unwrap();
+            }
+        }
+        assert_eq!(decoded.as_deref(), Some(&b"hello world"[..]), "pieces of {size}");
+        assert_eq!(&buffer[..], b"next", "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_chunked_body_over_the_limit_is_refused_at_its_announcement() {
+    let mut buffer = BytesMut::from(format!("{:x}\r\n", LARGEST_BODY + 1).as_bytes());
+    assert_eq!(Decoder::default().feed(&mut buffer), Err(Problem::TooLarge));
+}
+
+#[test]
+fn a_chunk_longer_than_its_size_is_broken_http() {
+    let mut buffer = BytesMut::from(&b"2\r\nhello\r\n"[..]);
+    assert_eq!(Decoder::default().feed(&mut buffer), Err(Problem::BrokenHttp));
+}

@@ -1,0 +1,42 @@
+//! The three wires, told apart by the path of a request.
+
+/// The protocol that a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// OpenAI chat completions, `POST …/chat/completions`.
+    OpenAi,
+    /// Anthropic messages, `POST …/messages`.
+    Anthropic,
+    /// Ollama's native chat, `POST …/api/chat`.
+    Ollama,
+}
+
+impl Wire {
+    /// All wires, for tests that try each.
+    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Ollama];
+
+    /// The part of a base URL that follows the authority.
+    pub(crate) fn base_path(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Anthropic => "/v1",
+            Self::Ollama => "",
+        }
+    }
+
+    /// The wire that a request speaks, or `None` when no provider has such a path.
+    pub(crate) fn of_request(method: &str, target: &str) -> Option<Self> {
+        if method != "POST" {
+            return None;
+        }
+        let path = target.split_once('?').map_or(target, |(path, _)| path);
+        if path.ends_with("/chat/completions") {
+            Some(Self::OpenAi)
+        } else if path.ends_with("/messages") {
+            Some(Self::Anthropic)
+        } else if path.ends_with("/api/chat") {
+            Some(Self::Ollama)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Faults that are an error answer: the same whether a stream was asked for or not, and never billed.
+
+use std::time::{Duration, SystemTime};
+
+use moothall_testkit::{Fault, RetryAfter, Stats, Usage, Wire};
+use serde_json::{Value, json};
+
+use crate::client::{Mode, ask_once};
+
+async fn check(fault: Fault, expected: [(u16, Value); 3]) {
+    for (wire, (status, body)) in Wire::ALL.into_iter().zip(expected) {
+        for mode in [Mode::Unary, Mode::Streamed] {
+            let (answer, stats) = ask_once(fault.clone(), wire, mode).await;
+            assert_eq!(
+                (answer.status(), answer.json()),
+                (status, body.clone()),
+                "{wire:?} {mode:?}"
+            );
+            assert_eq!(answer.header("content-type"), Some("application/json"));
+            assert_eq!(
+                stats,
+                Stats {
+                    received: 1,
+                    answered: 1,
+                    max_concurrent: 1,
+                    billed: Usage::ZERO,
+                    ..Stats::default()
+                }
+            );
+        }
+    }
+}
+
+fn openai(message: &str, kind: &str, param: Value, code: Value) -> Value {
+    json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
+}
+
+fn anthropic(kind: &str, message: &str) -> Value {
+    json!({
+        "type": "error",
+        "error": {"type": kind, "message": message},
+        "request_id": "req_00000000000000000000",
+    })
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_429_on_every_wire() {
+    check(
+        Fault::RateLimited { retry_after: None },
+        [
+            (
+                429,
+                openai(
+                    "Rate limit reached for requests. Please try again later.",
+                    "requests",
+                    Value::Null,
+                    json!("rate_limit_exceeded"),
+                ),
+            ),
+            (
+                429,
+                anthropic(
+                    "rate_limit_error",
+                    "This request would exceed your organization's rate limit.",
+                ),
+            ),
+            (429, json!({"error": "too many requests"})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_error_is_500_on_every_wire() {
+    check(
+        Fault::ServerError,
+        [
+            (
+                500,
+                openai(
+                    "The server had an error while processing your request. Sorry about that!",
+                    "server_error",
+                    Value::Null,
+                    Value::Null,
+                ),
+            ),
+            (500, anthropic("api_error", "Internal server error")),
+            (500, json!({"error": "an error was encountered while running the model"})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn overload_is_529_only_on_the_anthropic_wire() {
+    check(
+        Fault::Overloaded,
+        [
+            (
+                503,
+                openai(
+                    "The engine is currently overloaded, please try again later.",
+                    "server_error",
+                    Value::Null,
+                    Value::Null,
+                ),
+            ),
+            (529, anthropic("overloaded_error", "Overloaded")),
+            (503, json!({"error": "server busy, please try again.  maximum pending requests exceeded"})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_401_on_every_wire() {
+    check(
+        Fault::Unauthorized,
+        [
+            (
+                401,
+                openai(
+                    "Incorrect API key provided.",
+                    "invalid_request_error",
+                    Value::Null,
+                    json!("invalid_api_key"),
+                ),
+            ),
+            (401, anthropic("authentication_error", "invalid x-api-key")),
+            (401, json!({"error": "unauthorized"})),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_context_overflow_is_400_and_names_both_sizes_on_every_wire() {
+    check(
+        Fault::ContextOverflow { window: 8192 },
+        [
+            (
+                400,
+                openai(
+                    "This model's maximum context length is 8192 tokens. However, your messages resulted in 8193 tokens. \
+                     Please reduce the length of the messages.",
+                    "invalid_request_error",
+                    json!("messages"),
+                    json!("context_length_exceeded"),
+                ),
+            ),
+            (400, anthropic("invalid_request_error", "prompt is too long: 8193 tokens > 8192 maximum")),
+            (
+                400,
+                json!({"error": "request (8193 tokens) exceeds the available context size (8192 tokens), try increasing it"}),
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_says_when_to_come_back_in_the_form_asked_for() {
+    let date = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+    for (retry_after, name, value) in [
+        (RetryAfter::Seconds(7), "retry-after", "7"),
+        (RetryAfter::Milliseconds(250), "retry-after-ms", "250"),
+        (RetryAfter::Date(date), "retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
+    ] {
+        for wire in Wire::ALL {
+            let fault = Fault::RateLimited { retry_after: Some(retry_after) };
+            let (answer, _) = ask_once(fault, wire, Mode::Unary).await;
+            assert_eq!(answer.header(name), Some(value), "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_request_id_stands_where_each_provider_puts_it() {
+    let id = Some("req_00000000000000000000");
+    for fault in [None, Some(Fault::ServerError)] {
+        let behaviour = fault.map_or_else(Default::default, moothall_testkit::Behaviour::from);
+        let header = async |wire, name| {
+            let (answer, _) = ask_once(behaviour.clone(), wire, Mode::Unary).await;
+            answer.header(name).map(str::to_owned)
+        };
+        assert_eq!(header(Wire::OpenAi, "x-request-id").await.as_deref(), id);
+        assert_eq!(header(Wire::Anthropic, "request-id").await.as_deref(), id);
+        assert_eq!(header(Wire::Ollama, "x-request-id").await, None);
+    }
+}

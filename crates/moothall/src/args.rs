@@ -1,0 +1,217 @@
+//! The command line as people type it. The doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use moothall_core::MicroUsd;
+use moothall_core::model::ModelName;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    fine
+  1    the verdict is negative
+  2    the command or the configuration is wrong
+  3    a person must decide
+  4    failed
+  5    stopped by the budget; what exists is a partial result
+  130  cancelled
+
+Try it without a key:  moothall ask --model demo \"hello\"";
+
+/// Moothall puts what AI agents make on trial before anyone trusts it.
+#[derive(Debug, Parser)]
+#[command(name = "moothall", version, after_help = EXIT_CODES, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options for every command")]
+pub(crate) struct Global {
+    /// Configuration file to use instead of ./moothall.toml or the one in your config folder
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorWhen,
+    /// Say more about the work on standard error (-vv for details, -vvv for everything)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask a model one question through the gateway that every trial uses
+    Ask(Box<AskArgs>),
+    /// List providers and models: prices, limits, and whether a key is present
+    Models(ModelsArgs),
+    /// Check a receipt offline and derive its verdict again
+    Verify(VerifyArgs),
+    /// Show, find and check the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for your shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page (try: moothall man | man -l -)
+    Man,
+    /// Print the reference pages of the book
+    #[command(subcommand, hide = true)]
+    Docs(DocsCommand),
+}
+
+const ASK_EXAMPLES: &str = "\
+Examples:
+  moothall ask --model demo \"hello\"
+  moothall ask --model anthropic/claude-haiku-5-5 --budget 0.01 \"What is a moot hall?\"
+  moothall ask --schema answer.schema.json --json \"How many moons has Mars?\"
+  moothall ask --model openai/my-model --base-url http://127.0.0.1:8080/v1 \"hello\"
+  git diff | moothall ask --system \"Review this change.\"";
+
+#[derive(Debug, Args)]
+#[command(after_help = ASK_EXAMPLES)]
+pub(crate) struct AskArgs {
+    /// The question; read from standard input where it is left out or `-`
+    pub(crate) question: Option<String>,
+    /// Model to ask, as provider/name, or `demo` [default: from the configuration or the key that is present]
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelName>,
+    /// Address of the model's provider, for any server that speaks its language
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Instructions for the model
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// JSON schema that the answer must follow; the answer is checked, and asked for once more where it does not
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// The most tokens the answer may have, thinking included
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_tokens: u32,
+    /// Sampling temperature from 0 to 2; left out for models that take none
+    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    pub(crate) temperature: Option<moothall_core::model::Temperature>,
+    /// How much a thinking model thinks; left out for models that take none
+    #[arg(long, value_enum, value_name = "EFFORT")]
+    pub(crate) effort: Option<EffortArg>,
+    /// Seconds that one try may take
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: Option<u64>,
+    /// The most that this may cost, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<MicroUsd>,
+    /// The most tokens that this may use, prompt and answer together
+    #[arg(long, value_name = "N")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// Keep every reply in this folder, for --replay
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Repeat the replies of this folder and ask nobody
+    #[arg(long, value_name = "DIR")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Write the receipt to this file (see: moothall verify)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Write the events to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Print one JSON object: text, usage, cost, latency
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffortArg {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<EffortArg> for moothall_core::model::Effort {
+    fn from(effort: EffortArg) -> Self {
+        match effort {
+            EffortArg::Low => Self::Low,
+            EffortArg::Medium => Self::Medium,
+            EffortArg::High => Self::High,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Show this provider only
+    pub(crate) provider: Option<String>,
+    /// Make one small real call, to this model or to the one that would be asked
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, conflicts_with = "provider")]
+    pub(crate) check: Option<Option<ModelName>>,
+    /// Address of the model's provider, with --check
+    #[arg(long, value_name = "URL", requires = "check")]
+    pub(crate) base_url: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The receipt file
+    pub(crate) receipt: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every setting with its value and where it comes from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Where the configuration is looked for, and the folders in use
+    Path {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is wrong with the configuration
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DocsCommand {
+    /// All commands and their help
+    Cli,
+    /// All settings
+    Config,
+    /// The built-in providers and models
+    Models,
+}
+
+fn parse_temperature(text: &str) -> Result<moothall_core::model::Temperature, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let thousandths = (number * 1000.0).round();
+    let in_range = (0.0..=2000.0).contains(&thousandths);
+    in_range
+        .then(|| moothall_core::model::Temperature::from_thousandths(thousandths as u16))
+        .flatten()
+        .ok_or_else(|| "a temperature is from 0 to 2".to_owned())
+}

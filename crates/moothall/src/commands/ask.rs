@@ -1,0 +1,312 @@
+//! `moothall ask`: one question through the whole spine — workflow, gateway, events, receipt.
+
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+
+use moothall_core::ask::Ask;
+use moothall_core::model::{
+    Block, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema,
+};
+use moothall_core::receipt::EffectRecord;
+use moothall_core::structured::OutputCheck;
+use moothall_core::{
+    Conclusion, Effect, EffectResult, Outcome, RunEvent, RunEventBody, Workflow as _,
+};
+use moothall_models::{Gateway, Ledger, Listener, RecordingMode, Recordings, SchemaCheck};
+use serde_json::{Value, json};
+
+use super::run_record::RunRecord;
+use super::{Interruptible, block_on, failure};
+use crate::args::{AskArgs, Global};
+use crate::context::{Context, Flags};
+use crate::error::{CliError, Exit};
+use crate::logging;
+use crate::terminal::{self, DIM, YELLOW};
+
+/// The longest question that is read from a pipe.
+const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
+
+pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
+    let context = Context::load(global.config.as_deref(), flags(args)?)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    let model = context.model(args.model.as_ref())?;
+    let gateway = context.gateway(&model, recording(args))?;
+    let request = request(args, model.clone(), &gateway)?;
+    let check: Box<dyn OutputCheck> = match &request.schema {
+        Some(schema) => {
+            Box::new(SchemaCheck::new(schema).map_err(|error| CliError::usage(error.to_string()))?)
+        }
+        None => Box::new(|_: &Value| Vec::new()),
+    };
+    let workflow = Ask::new(request, check)?;
+    let ledger = Ledger::new(context.budget());
+    let mut record = RunRecord::start()?;
+    let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
+
+    let driven = block_on(drive(workflow, &gateway, &ledger, live, &mut record))?;
+    let Interruptible::Done(driven) = driven else {
+        record.publish([RunEvent::of_run(RunEventBody::RunCancelled)]);
+        write_events(args, &record)?;
+        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+    };
+    let (outcome, last) = driven?;
+    write_events(args, &record)?;
+    if let Some(path) = &args.receipt {
+        let receipt = record.receipt(Ask::NAME, &model, &outcome.findings).write()?;
+        fs_err::write(path, receipt).map_err(|error| {
+            CliError::failed("the receipt cannot be written").with_source(error)
+        })?;
+    }
+    let report = Report {
+        context: &context,
+        model: &model,
+        record: &record,
+        outcome: &outcome,
+        last: &last,
+        ledger: &ledger,
+        live,
+    };
+    if args.json { report.print_json() } else { report.print_text() }
+}
+
+fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
+    let mut flags = Flags::default();
+    if let Some(usd) = args.budget {
+        flags.set(&["budget", "usd"], usd.decimal());
+    }
+    if let Some(tokens) = args.budget_tokens {
+        let tokens =
+            i64::try_from(tokens).map_err(|_| CliError::usage("--budget-tokens is too large"))?;
+        flags.set(&["budget", "tokens"], tokens);
+    }
+    if let Some(base_url) = &args.base_url {
+        let model = args.model.as_ref().ok_or_else(|| {
+            CliError::usage("--base-url needs --model").with_hint(
+                "for example `--model openai/my-model --base-url http://127.0.0.1:8080/v1`",
+            )
+        })?;
+        flags.set(&["provider", model.provider(), "base_url"], base_url.as_str());
+    }
+    Ok(flags.into_table())
+}
+
+fn recording(args: &AskArgs) -> RecordingMode {
+    match (&args.record, &args.replay) {
+        (Some(folder), _) => RecordingMode::Record(Recordings::at(folder)),
+        (None, Some(folder)) => RecordingMode::Replay(Recordings::at(folder)),
+        (None, None) => RecordingMode::Off,
+    }
+}
+
+fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
+    let longest = gateway.catalog().card(&model).max_output.unwrap_or(u32::MAX);
+    let mut request = ModelRequest::ask(model, question(args)?, args.max_tokens.min(longest));
+    request.system = args.system.iter().map(|text| Block::new(text.as_str())).collect();
+    request.temperature = args.temperature;
+    request.effort = args.effort.map(Into::into);
+    request.timeout_ms = args.timeout.map(|seconds| seconds * 1000);
+    request.schema = args.schema.as_deref().map(read_schema).transpose()?;
+    Ok(request)
+}
+
+fn question(args: &AskArgs) -> Result<String, CliError> {
+    let question = match args.question.as_deref() {
+        Some(question) if question != "-" => question.to_owned(),
+        None if std::io::stdin().is_terminal() => {
+            return Err(CliError::usage("there is no question")
+                .with_hint("write it behind the command: `moothall ask \"…\"`"));
+        }
+        _ => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(MAX_QUESTION_BYTES + 1).read_to_string(&mut text);
+            read.map_err(|error| {
+                CliError::usage("the question cannot be read from standard input")
+                    .with_source(error)
+            })?;
+            if text.len() as u64 > MAX_QUESTION_BYTES {
+                return Err(CliError::usage(format!(
+                    "the question is longer than {MAX_QUESTION_BYTES} bytes"
+                )));
+            }
+            text
+        }
+    };
+    if question.trim().is_empty() {
+        Err(CliError::usage("the question is empty"))
+    } else {
+        Ok(question)
+    }
+}
+
+fn read_schema(path: &Path) -> Result<OutputSchema, CliError> {
+    let text = fs_err::read_to_string(path)
+        .map_err(|error| CliError::usage("the schema cannot be read").with_source(error))?;
+    let name = path.file_stem().map_or_else(|| "answer".into(), |stem| stem.to_string_lossy());
+    OutputSchema::parse(&name, &text)
+        .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))
+}
+
+fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
+    if let Some(path) = &args.events {
+        let events = record.events_ndjson()?;
+        fs_err::write(path, events)
+            .map_err(|error| CliError::failed("the events cannot be written").with_source(error))?;
+    }
+    Ok(())
+}
+
+/// The last answer of a run, usable or not.
+type LastAnswer = Result<ModelReply, ModelFailure>;
+
+/// Performs what the workflow asks for, one effect after the other, until it is done.
+async fn drive(
+    mut workflow: Ask,
+    gateway: &Gateway,
+    ledger: &Ledger,
+    live: bool,
+    record: &mut RunRecord,
+) -> anyhow::Result<(Outcome, LastAnswer)> {
+    let mut last = None;
+    let mut step = workflow.start();
+    loop {
+        record.publish(step.publish);
+        if let (Some(outcome), Some(last)) = (step.outcome, last.take()) {
+            return Ok((outcome, last));
+        }
+        let Some((id, effect)) = step.perform.pop() else {
+            anyhow::bail!("the workflow waits for nothing")
+        };
+        let request_sha256 = effect.request_hash()?;
+        let request = match effect {
+            Effect::CallModel(request) => request,
+            _ => anyhow::bail!("a question has no such effect"),
+        };
+        let mut screen = Screen;
+        let listener = live.then_some(&mut screen as &mut dyn Listener);
+        let report = gateway.call(&request, ledger, listener).await;
+        last = Some(report.result.clone());
+        let result = EffectResult::from(report.result);
+        record.effect(
+            id.clone(),
+            EffectRecord { request_sha256, result: result.clone() },
+            report.timing,
+        );
+        step = workflow.resume(&id, result)?;
+    }
+}
+
+/// Shows an answer while it is written.
+struct Screen;
+
+impl Listener for Screen {
+    fn text(&mut self, piece: &str) {
+        let mut stdout = anstream::stdout().lock();
+        // A terminal that went away ends the program by its signal, not here.
+        let _ =
+            stdout.write_all(terminal::harmless(piece).as_bytes()).and_then(|()| stdout.flush());
+    }
+
+    fn restart(&mut self) {
+        terminal::note(&format!("\n{YELLOW}the answer broke off; asking again{YELLOW:#}\n"));
+    }
+}
+
+struct Report<'a> {
+    context: &'a Context,
+    model: &'a ModelName,
+    record: &'a RunRecord,
+    outcome: &'a Outcome,
+    last: &'a LastAnswer,
+    ledger: &'a Ledger,
+    live: bool,
+}
+
+impl Report<'_> {
+    fn print_text(&self) -> anyhow::Result<Exit> {
+        let text = match (&self.outcome.conclusion, self.last) {
+            (Conclusion::Answered { text, .. }, Ok(_)) => text,
+            _ => return Err(self.error().into()),
+        };
+        if self.live {
+            terminal::print("\n")?;
+        } else if terminal::stdout_is_terminal() {
+            terminal::print(&format!("{}\n", terminal::harmless(text)))?;
+        } else {
+            terminal::print(&format!("{text}\n"))?;
+        }
+        if let Ok(reply) = self.last {
+            let spent = self.ledger.spent();
+            let cost = reply
+                .cost_micro_usd
+                .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
+            let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
+            terminal::note(&format!(
+                "{DIM}{} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n",
+                reply.model
+            ));
+            if reply.stop == moothall_core::model::StopReason::MaxTokens {
+                terminal::note(&format!(
+                    "{YELLOW}the answer was cut off; allow more with --max-tokens{YELLOW:#}\n"
+                ));
+            }
+        }
+        Ok(Exit::Fine)
+    }
+
+    fn print_json(&self) -> anyhow::Result<Exit> {
+        let (spent, timing) = (self.ledger.spent(), self.record.timing());
+        let mut report = json!({
+            "run_id": self.record.run_id,
+            "model": self.model,
+            "demonstration": self.model.is_demo(),
+            "verdict": self.outcome.verdict,
+            "findings": self.outcome.findings,
+            "latency_ms": timing.latency_ms,
+            "tries": timing.tries,
+            "spent": {
+                "usd": spent.usd.decimal(),
+                "uncertain_usd": spent.uncertain_usd.decimal(),
+                "tokens": spent.tokens,
+                "unpriced_calls": spent.unpriced_calls,
+            },
+        });
+        let fields = match self.last {
+            Ok(reply) => json!({
+                "text": reply.text,
+                "stop": reply.stop,
+                "answered_by": reply.model,
+                "usage": reply.usage,
+                "usage_basis": reply.usage_basis,
+                "cost_usd": reply.cost_micro_usd.map(moothall_core::MicroUsd::decimal),
+            }),
+            Err(failure) => json!({ "failure": failure }),
+        };
+        if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
+            report.extend(fields);
+            if let Conclusion::Answered { value: Some(value), .. } = &self.outcome.conclusion {
+                report.insert("value".to_owned(), value.clone());
+            }
+        }
+        terminal::print(&format!("{report:#}\n"))?;
+        match &self.outcome.conclusion {
+            Conclusion::Answered { .. } => Ok(Exit::Fine),
+            _ => Err(self.error().into()),
+        }
+    }
+
+    fn error(&self) -> CliError {
+        match self.last {
+            Err(failure) => failure::of_call(self.context, self.model, failure),
+            Ok(_) => {
+                let problems: Vec<_> =
+                    self.outcome.findings.iter().map(|finding| finding.message.as_str()).collect();
+                CliError::failed(format!(
+                    "{} did not answer as the schema asks: {}",
+                    self.model,
+                    problems.join("; ")
+                ))
+                .with_hint("`--json` shows the answer; a larger model or a simpler schema may help")
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `moothall models`: who can be asked, at what price, and whether a key is there.
+
+use std::fmt::Write as _;
+
+use moothall_core::MicroUsd;
+use moothall_core::model::{ModelName, ModelRequest, Purpose};
+use moothall_models::catalog::{ModelCard, Prices, Provider};
+use moothall_models::{Ledger, RecordingMode};
+use serde_json::{Value, json};
+
+use super::{Interruptible, block_on, failure};
+use crate::args::{Global, ModelsArgs};
+use crate::context::{Context, Flags};
+use crate::error::{CliError, Exit};
+use crate::keys::KeySource;
+use crate::logging;
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+
+/// Room for a thinking model to say one word.
+const PROBE_TOKENS: u32 = 512;
+
+pub(super) fn run(global: &Global, args: &ModelsArgs) -> anyhow::Result<Exit> {
+    let mut flags = Flags::default();
+    if let (Some(base_url), Some(Some(model))) = (&args.base_url, &args.check) {
+        flags.set(&["provider", model.provider(), "base_url"], base_url.as_str());
+    }
+    let context = Context::load(global.config.as_deref(), flags.into_table())?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    match &args.check {
+        Some(model) => check(&context, model.as_ref(), args.json),
+        None => list(&context, args),
+    }
+}
+
+fn list(context: &Context, args: &ModelsArgs) -> anyhow::Result<Exit> {
+    let wanted =
+        |provider: &&Provider| args.provider.as_ref().is_none_or(|name| *name == provider.name);
+    let providers: Vec<_> = context.catalog.providers().filter(wanted).collect();
+    if let (Some(name), []) = (&args.provider, providers.as_slice()) {
+        let known: Vec<_> =
+            context.catalog.providers().map(|provider| provider.name.as_str()).collect();
+        return Err(CliError::usage(format!("there is no provider called `{name}`"))
+            .with_hint(format!("known are {}", known.join(", ")))
+            .into());
+    }
+    if args.json {
+        let report = json!({
+            "prices_dated": context.catalog.dated(),
+            "providers": providers.iter().map(|provider| provider_json(context, provider)).collect::<Vec<_>>(),
+        });
+        terminal::print(&format!("{report:#}\n"))?;
+    } else {
+        terminal::print(&table(context, &providers))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn provider_json(context: &Context, provider: &Provider) -> Value {
+    json!({
+        "name": provider.name,
+        "wire": provider.wire,
+        "base_url": provider.base_url,
+        "needs_key": provider.needs_key(),
+        "key_present": context.keys.get(&provider.name).is_some(),
+        "key_source": context.keys.source(&provider.name).map(source_words),
+        "default_model": provider.default_model,
+        "models": context.catalog.models_of(&provider.name).iter().map(card_json).collect::<Vec<_>>(),
+    })
+}
+
+fn card_json(card: &ModelCard) -> Value {
+    let decimal = |amount: Option<MicroUsd>| amount.map(MicroUsd::decimal);
+    let price = card.prices.as_ref().map(|prices| {
+        json!({
+            "input": prices.base.input.decimal(),
+            "output": prices.base.output.decimal(),
+            "cache_read": decimal(prices.base.cache_read),
+            "cache_write_5m": decimal(prices.base.cache_write_5m),
+            "cache_write_1h": decimal(prices.base.cache_write_1h),
+            "above_prompt_tokens": prices.above.map(|(threshold, _)| threshold),
+            "input_above": prices.above.map(|(_, price)| price.input.decimal()),
+            "output_above": prices.above.map(|(_, price)| price.output.decimal()),
+        })
+    });
+    json!({
+        "model": card.model,
+        "context_tokens": card.context,
+        "max_output_tokens": card.max_output,
+        "takes_temperature": card.temperature,
+        "takes_effort": card.effort,
+        "structured_output": card.structured,
+        "cache_minimum_tokens": card.cache_minimum,
+        "usd_per_million_tokens": price,
+    })
+}
+
+fn table(context: &Context, providers: &[&Provider]) -> String {
+    let mut text = String::new();
+    for provider in providers {
+        let key = match (context.keys.source(&provider.name), provider.needs_key()) {
+            (Some(source), _) => format!("{GREEN}key from {}{GREEN:#}", source_words(source)),
+            (None, true) => {
+                format!("{YELLOW}no key: set {}{YELLOW:#}", provider.key_env.join(" or "))
+            }
+            (None, false) => format!("{DIM}needs no key{DIM:#}"),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{BOLD}{}{BOLD:#}  {key}  {DIM}{}{DIM:#}",
+            provider.name, provider.base_url
+        );
+        let cards = context.catalog.models_of(&provider.name);
+        if cards.is_empty() {
+            let _ = writeln!(text, "  no models listed; any name works, its price is unknown");
+        }
+        for card in cards {
+            let price = price_words(card.prices.as_ref());
+            let default = provider.default_model.as_deref() == Some(card.model.name());
+            let _ = writeln!(
+                text,
+                "  {:<44} {:>8} window  {:>8} in  {:>8} out{}",
+                card.model.to_string(),
+                tokens_words(card.context),
+                price.input,
+                price.output,
+                if default { "  (default)" } else { "" },
+            );
+        }
+        text.push('\n');
+    }
+    let dated = context.catalog.dated();
+    let _ = writeln!(
+        text,
+        "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and costs nothing{DIM:#}"
+    );
+    text
+}
+
+fn source_words(source: &KeySource) -> String {
+    match source {
+        KeySource::Environment(name) => name.clone(),
+        KeySource::DotEnv(name) => format!("{name} in .env"),
+        KeySource::KeyFile(path) => path.display().to_string(),
+    }
+}
+
+pub(super) struct PriceWords {
+    pub(super) input: String,
+    pub(super) output: String,
+    pub(super) cache_read: String,
+}
+
+pub(super) fn price_words(prices: Option<&Prices>) -> PriceWords {
+    let words = |amount: Option<MicroUsd>| {
+        amount.map_or_else(|| "–".to_owned(), |amount| amount.to_string())
+    };
+    match prices {
+        Some(prices) if prices.is_free() => {
+            PriceWords { input: "free".into(), output: "free".into(), cache_read: "free".into() }
+        }
+        Some(Prices { base, .. }) => PriceWords {
+            input: words(Some(base.input)),
+            output: words(Some(base.output)),
+            cache_read: words(base.cache_read),
+        },
+        None => PriceWords {
+            input: "unknown".into(),
+            output: "unknown".into(),
+            cache_read: "unknown".into(),
+        },
+    }
+}
+
+pub(super) fn tokens_words(tokens: Option<u64>) -> String {
+    match tokens {
+        None => "unknown".to_owned(),
+        Some(tokens) if tokens >= 1_000_000 => format!("{:.1}M", tokens as f64 / 1e6),
+        Some(tokens) => format!("{}k", tokens / 1000),
+    }
+}
+
+fn check(context: &Context, named: Option<&ModelName>, as_json: bool) -> anyhow::Result<Exit> {
+    let model = context.model(named)?;
+    let gateway = context.gateway(&model, RecordingMode::Off)?;
+    let mut request =
+        ModelRequest::ask(model.clone(), "Answer with the word ok and nothing else.", PROBE_TOKENS);
+    request.purpose = Purpose::Probe;
+    let ledger = Ledger::new(context.budget());
+    let Interruptible::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
+        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+    };
+    let reply = match report.result {
+        Ok(reply) => reply,
+        Err(failure) => {
+            if as_json {
+                terminal::print(&format!(
+                    "{:#}\n",
+                    json!({"model": model, "reachable": false, "failure": failure})
+                ))?;
+            }
+            return Err(failure::of_call(context, &model, &failure).into());
+        }
+    };
+    let cost = reply.cost_micro_usd;
+    if as_json {
+        let answer = json!({
+            "model": model,
+            "reachable": true,
+            "answered_by": reply.model,
+            "usage": reply.usage,
+            "usage_basis": reply.usage_basis,
+            "cost_usd": cost.map(MicroUsd::decimal),
+            "latency_ms": report.timing.latency_ms,
+            "tries": report.timing.tries,
+        });
+        terminal::print(&format!("{answer:#}\n"))?;
+    } else {
+        let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
+        let (answered_by, latency_ms) =
+            (terminal::harmless(&reply.model), report.timing.latency_ms);
+        let tokens = reply.usage.total();
+        terminal::print(&format!(
+            "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"
+        ))?;
+    }
+    Ok(Exit::Fine)
+}

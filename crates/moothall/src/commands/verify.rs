@@ -1,0 +1,67 @@
+//! `moothall verify`: a receipt, checked offline.
+
+use moothall_core::Verdict;
+use moothall_core::receipt::{VerifiedReceipt, verify};
+use serde_json::json;
+
+use crate::args::VerifyArgs;
+use crate::error::{CliError, Exit};
+use crate::terminal;
+
+pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let bytes = fs_err::read(&args.receipt)
+        .map_err(|error| CliError::usage("the receipt cannot be read").with_source(error))?;
+    let verified = match verify(&bytes) {
+        Ok(verified) => verified,
+        Err(fault) => {
+            if args.json {
+                terminal::print(&format!(
+                    "{:#}\n",
+                    json!({"holds": false, "line": fault.line, "problem": fault.problem.to_string()})
+                ))?;
+            }
+            return Err(CliError::failed(format!(
+                "{} does not hold: {fault}",
+                args.receipt.display()
+            ))
+            .with_hint("it was changed after it was written, or is not a receipt")
+            .into());
+        }
+    };
+    let VerifiedReceipt { receipt, verdict, head } = &verified;
+    if args.json {
+        let report = json!({
+            "holds": true,
+            "verdict": verdict,
+            "head": head,
+            "run_id": receipt.notes.run_id,
+            "manifest": receipt.manifest,
+            "effects": receipt.effects.len(),
+            "findings": receipt.findings,
+        });
+        terminal::print(&format!("{report:#}\n"))?;
+    } else {
+        let demonstration = if receipt.manifest.demonstration {
+            " (a demonstration, no model was asked)"
+        } else {
+            ""
+        };
+        let mut text = format!(
+            "the receipt holds\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
+            receipt.notes.run_id,
+            receipt.manifest.workflow,
+            receipt.manifest.model,
+            receipt.effects.len(),
+        );
+        for finding in &receipt.findings {
+            let line = format!("finding   {}: {}\n", finding.rule, finding.message);
+            text.push_str(&terminal::harmless(&line));
+        }
+        terminal::print(&text)?;
+    }
+    Ok(match verdict {
+        Verdict::Pass => Exit::Fine,
+        Verdict::NeedsPerson => Exit::NeedsPerson,
+        Verdict::Fail => Exit::VerdictNegative,
+    })
+}

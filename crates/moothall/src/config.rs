@@ -1,0 +1,98 @@
+//! The configuration: what it holds, and how its layers become one.
+//!
+//! Flag beats `MOOTHALL_*` variable beats `.env` beats file beats default. [`resolve`] is pure; [`load`] is the one place that reads
+//! the process environment and the files. The field docs below are printed in the reference manual.
+
+mod commands;
+mod environment;
+mod file;
+mod hints;
+mod layers;
+mod problem;
+mod reference;
+mod schema;
+mod sources;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use moothall_core::MicroUsd;
+use moothall_core::money::dollars_option;
+use moothall_models::settings::{ProviderSettings, RetrySettings};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+pub use self::commands::{check, path, show};
+pub use self::environment::{CONFIG_VARIABLE, Environment};
+pub use self::layers::{Entry, Layers, Origin, Resolved, resolve};
+pub use self::problem::{ConfigError, Problem};
+pub use self::reference::reference;
+pub use self::sources::{Candidate, FILE_NAME, FoundBy, KEYS_FILE_NAME, Loaded, Places, load};
+
+/// Everything that can be configured. Every key is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Model that answers unless a command names another, written `provider/name`. When it is not set, the provider whose key is present
+    /// decides.
+    pub model: Option<String>,
+    /// File with further models, limits and prices; its rows replace built-in rows of the same name. A relative path starts at the folder
+    /// of the configuration file.
+    #[schemars(extend("x-type" = "path"))]
+    pub catalog: Option<PathBuf>,
+    /// What a run may spend. It stops before a call that could go beyond.
+    pub budget: BudgetSection,
+    /// What happens after a failure that may pass by itself.
+    pub retry: RetrySettings,
+    /// Providers by name: settings of a built-in one (`anthropic`, `openai`, `google`, `groq`, `openrouter`, `ollama`), or a new one with
+    /// its `base_url`. A name is made of lower-case letters, digits, `-` and `_`.
+    pub provider: BTreeMap<String, ProviderSettings>,
+    /// What the program tells about its own work, on standard error.
+    pub log: LogSection,
+}
+
+/// The `[budget]` section.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetSection {
+    /// US dollars that one run may spend, such as `"2.50"`. Without it the price is not limited.
+    #[serde(with = "dollars_option")]
+    #[schemars(schema_with = "dollars_schema")]
+    pub usd: Option<MicroUsd>,
+    /// Tokens that one run may use, sent and received together. Without it they are not limited.
+    pub tokens: Option<u64>,
+}
+
+/// The `[log]` section.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogSection {
+    /// The least important message that is still shown.
+    pub level: LogLevel,
+    /// `pretty` for people, `json` for machines.
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    Error,
+    #[default]
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    #[default]
+    Pretty,
+    Json,
+}
+
+fn dollars_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "number", "null"], "x-type": "dollars" })
+}

@@ -1,0 +1,115 @@
+//! What `moothall config show`, `path` and `check` print.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::layers::{Entry, Origin, Resolved};
+use super::problem::ConfigError;
+use super::sources::Places;
+use crate::error::printable;
+
+/// Every key with its value and where it came from: TOML that can be used as a configuration file, or a JSON list.
+pub fn show(resolved: &Resolved, json: bool) -> String {
+    if json {
+        return pretty(&json!(resolved.entries));
+    }
+    let mut text = String::new();
+    let mut section = "";
+    for Entry { key, value, origin } in &resolved.entries {
+        let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+        if table != section {
+            line(&mut text, format_args!("\n[{table}]"));
+            section = table;
+        }
+        match value {
+            Some(value) if *origin == Origin::Default => {
+                line(&mut text, format_args!("{name} = {value}  # default"))
+            }
+            Some(value) => line(&mut text, format_args!("{name} = {value}  # from {origin}")),
+            None => line(&mut text, format_args!("# {name} is not set")),
+        }
+    }
+    text
+}
+
+/// Where the configuration file is looked for and which one is used, and the folders.
+pub fn path(places: &Places, json: bool) -> String {
+    let used = places.used();
+    let (dotenv, keys_file, folders) = (places.dotenv(), places.keys_file(), &places.folders);
+    if json {
+        let candidates: Vec<Value> = places
+            .candidates
+            .iter()
+            .map(|candidate| {
+                json!({
+                    "path": candidate.path.to_string_lossy(),
+                    "by": candidate.by,
+                    "exists": candidate.exists,
+                    "used": Some(candidate) == used,
+                })
+            })
+            .collect();
+        return pretty(&json!({
+            "config": candidates,
+            "dotenv": dotenv.map(|path| path.to_string_lossy().into_owned()),
+            "keys": keys_file.to_string_lossy(),
+            "data": folders.data.to_string_lossy(),
+            "cache": folders.cache.to_string_lossy(),
+            "state": folders.state.to_string_lossy(),
+        }));
+    }
+    let mut text = String::new();
+    for candidate in &places.candidates {
+        let note = match (candidate.exists, Some(candidate) == used) {
+            (true, true) => "used",
+            (true, false) => "not used, the one above comes first",
+            (false, _) => "does not exist",
+        };
+        line(&mut text, format_args!("config  {} ({note})", candidate.path.display()));
+    }
+    let exists = |path: &std::path::Path| if path.exists() { "" } else { " (does not exist)" };
+    if let Some(dotenv) = dotenv {
+        line(&mut text, format_args!(".env    {}{}", dotenv.display(), exists(&dotenv)));
+    }
+    line(&mut text, format_args!("keys    {}{}", keys_file.display(), exists(&keys_file)));
+    for (name, folder) in
+        [("data", &folders.data), ("cache", &folders.cache), ("state", &folders.state)]
+    {
+        line(&mut text, format_args!("{name:<7} {}", folder.display()));
+    }
+    text
+}
+
+/// All problems, or `ok`.
+pub fn check(resolved: &Result<Resolved, ConfigError>, json: bool) -> String {
+    let problems: Vec<_> =
+        resolved.as_ref().err().into_iter().flat_map(ConfigError::problems).collect();
+    if json {
+        return pretty(&json!({ "ok": problems.is_empty(), "problems": problems }));
+    }
+    if problems.is_empty() {
+        return "ok\n".to_owned();
+    }
+    let mut text = String::new();
+    for problem in problems {
+        line(&mut text, format_args!("{}", printable(&problem.message)));
+        if let Some(hint) = &problem.hint {
+            line(&mut text, format_args!("  hint: {}", printable(hint)));
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{words}");
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

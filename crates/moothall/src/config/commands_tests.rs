@@ -1,0 +1,158 @@
+use std::path::{Path, PathBuf};
+
+use super::super::sources::{Candidate, FoundBy};
+use super::super::{Environment, Layers, resolve};
+use super::*;
+use crate::folders::Folders;
+
+fn resolved(file: &str) -> Result<Resolved, ConfigError> {
+    resolve(Layers {
+        file: Some(("moothall.toml".into(), file.to_owned())),
+        environment: [("MOOTHALL_LOG__LEVEL", "info")].into_iter().collect::<Environment>(),
+        ..Layers::default()
+    })
+}
+
+fn places() -> Places {
+    let candidate = |path: &str, by, exists| Candidate { path: PathBuf::from(path), by, exists };
+    Places {
+        candidates: vec![
+            candidate("moothall.toml", FoundBy::WorkingFolder, false),
+            candidate("/c/moothall.toml", FoundBy::ConfigFolder, true),
+        ],
+        folders: Folders::under("/c".into(), Path::new("/d")),
+    }
+}
+
+#[track_caller]
+fn check_text(text: &str, expected: &str) {
+    assert_eq!(text, expected.strip_prefix('\n').unwrap_or(expected));
+}
+
+#[test]
+fn show_prints_a_configuration_file_that_says_where_each_value_came_from() {
+    check_text(
+        &show(
+            &resolved("[budget]\nusd = 2.5\n[provider.lab]\nbase_url = \"http://lab/v1\"\n")
+                .unwrap(),
+            false,
+        ),
+        r#"
+# model is not set
+# catalog is not set
+
+[budget]
+usd = "2.50"  # from moothall.toml:2
+# tokens is not set
+
+[retry]
+retries = 3  # default
+first_delay = "500ms"  # default
+max_delay = "30s"  # default
+
+[provider.lab]
+base_url = "http://lab/v1"  # from moothall.toml:4
+
+[log]
+level = "info"  # from MOOTHALL_LOG__LEVEL
+format = "pretty"  # default
+"#,
+    );
+}
+
+#[test]
+fn show_prints_key_value_and_origin_as_json() {
+    let json: Value =
+        serde_json::from_str(&show(&resolved("model = \"a/b\"\n").unwrap(), true)).unwrap();
+    let expected = json!([
+        { "key": "model", "value": "a/b", "origin": { "from": "file", "path": "moothall.toml", "line": 1 } },
+        { "key": "catalog", "value": null, "origin": { "from": "default" } },
+        { "key": "budget.usd", "value": null, "origin": { "from": "default" } },
+        { "key": "budget.tokens", "value": null, "origin": { "from": "default" } },
+        { "key": "retry.retries", "value": 3, "origin": { "from": "default" } },
+        { "key": "retry.first_delay", "value": "500ms", "origin": { "from": "default" } },
+        { "key": "retry.max_delay", "value": "30s", "origin": { "from": "default" } },
+        { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },
+        { "key": "log.format", "value": "pretty", "origin": { "from": "default" } },
+    ]);
+    assert_eq!(json, expected);
+}
+
+#[test]
+fn path_prints_every_candidate_and_folder() {
+    check_text(
+        &path(&places(), false),
+        "
+config  moothall.toml (does not exist)
+config  /c/moothall.toml (used)
+.env    /c/.env (does not exist)
+keys    /c/keys.toml (does not exist)
+data    /d
+cache   /d/cache
+state   /d/state
+",
+    );
+}
+
+#[test]
+fn path_prints_every_candidate_and_folder_as_json() {
+    let json: Value = serde_json::from_str(&path(&places(), true)).unwrap();
+    let expected = json!({
+        "config": [
+            { "path": "moothall.toml", "by": "working-folder", "exists": false, "used": false },
+            { "path": "/c/moothall.toml", "by": "config-folder", "exists": true, "used": true },
+        ],
+        "dotenv": "/c/.env",
+        "keys": "/c/keys.toml",
+        "data": "/d",
+        "cache": "/d/cache",
+        "state": "/d/state",
+    });
+    assert_eq!(json, expected);
+}
+
+#[test]
+fn check_prints_ok_or_every_problem_with_its_hint() {
+    check_text(&check(&resolved(""), false), "ok\n");
+    check_text(
+        &check(&resolved("modle = 1\nmodel = 5\n"), false),
+        "
+moothall.toml:1: unknown key `modle`
+  hint: did you mean `model`?
+moothall.toml:2: `model` takes a text, not 5
+",
+    );
+}
+
+#[test]
+fn check_prints_its_problems_as_json() {
+    let json = |file| serde_json::from_str::<Value>(&check(&resolved(file), true)).unwrap();
+    assert_eq!(json(""), json!({ "ok": true, "problems": [] }));
+    assert_eq!(
+        json("modle = 1"),
+        json!({
+            "ok": false,
+            "problems": [{ "message": "moothall.toml:1: unknown key `modle`", "hint": "did you mean `model`?" }],
+        })
+    );
+}
+
+#[test]
+fn other_commands_stop_at_the_first_problem_and_count_the_rest() {
+    let rendered = |file| crate::error::CliError::from(resolved(file).unwrap_err()).render();
+    check_text(
+        &rendered("modle = 1"),
+        "
+error: moothall.toml:1: unknown key `modle`
+hint: did you mean `model`?
+",
+    );
+    check_text(
+        &rendered("modle = 1\nmodel = 5\n"),
+        "
+error: moothall.toml:1: unknown key `modle`
+hint: did you mean `model`?
+hint: `moothall config check` shows 1 more problem
+",
+    );
+}

@@ -1,0 +1,580 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use moothall_core::MicroUsd;
+use moothall_models::settings::{ProviderSettings, RetrySettings, Wire};
+use proptest::prelude::*;
+
+use super::super::{BudgetSection, LogFormat, LogLevel, LogSection};
+use super::*;
+
+fn layers(
+    file: &str,
+    dotenv: &[(&str, &str)],
+    environment: &[(&str, &str)],
+    flags: &str,
+) -> Layers {
+    Layers {
+        file: (!file.is_empty()).then(|| (PathBuf::from("etc/moothall.toml"), file.to_owned())),
+        dotenv: dotenv.iter().copied().collect(),
+        environment: environment.iter().copied().collect(),
+        flags: toml::from_str(flags).unwrap(),
+    }
+}
+
+#[track_caller]
+fn check(layers: Layers, expected: Config) {
+    assert_eq!(resolve(layers).unwrap().config, expected);
+}
+
+/// Compares all problems, each as its message and its hint.
+#[track_caller]
+fn check_problems(layers: Layers, expected: &[(&str, &str)]) {
+    let error = resolve(layers).unwrap_err();
+    let found: Vec<_> = error
+        .problems()
+        .map(|problem| (problem.message.as_str(), problem.hint.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[track_caller]
+fn check_file(file: &str, message: &str, hint: &str) {
+    check_problems(layers(file, &[], &[], ""), &[(message, hint)]);
+}
+
+#[track_caller]
+fn check_variable(name: &str, value: &str, message: &str, hint: &str) {
+    check_problems(layers("", &[], &[(name, value)], ""), &[(message, hint)]);
+}
+
+fn with_model(model: &str) -> Config {
+    Config { model: Some(model.to_owned()), ..Config::default() }
+}
+
+#[test]
+fn nothing_configured_gives_the_defaults() {
+    check(
+        Layers::default(),
+        Config {
+            model: None,
+            catalog: None,
+            budget: BudgetSection { usd: None, tokens: None },
+            retry: RetrySettings {
+                retries: 3,
+                first_delay: Duration::from_millis(500),
+                max_delay: Duration::from_secs(30),
+            },
+            provider: BTreeMap::new(),
+            log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
+        },
+    );
+}
+
+#[test]
+fn each_layer_covers_the_ones_below_it() {
+    let (file, dotenv, environment, flags) = (
+        "model = \"a/file\"",
+        [("MOOTHALL_MODEL", "a/dotenv")],
+        [("MOOTHALL_MODEL", "a/environment")],
+        "model = \"a/flag\"",
+    );
+    check(layers(file, &[], &[], ""), with_model("a/file"));
+    check(layers(file, &dotenv, &[], ""), with_model("a/dotenv"));
+    check(layers(file, &dotenv, &environment, ""), with_model("a/environment"));
+    check(layers(file, &dotenv, &environment, flags), with_model("a/flag"));
+    check(layers("", &dotenv, &environment, ""), with_model("a/environment"));
+    check(layers(file, &[], &[], flags), with_model("a/flag"));
+}
+
+#[test]
+fn layers_mix_key_by_key_inside_one_section() {
+    let file = "[provider.openai]\nbase_url = \"http://127.0.0.1:1/v1\"\nconcurrent = 2\ntimeout = \"1m\"\n";
+    let environment = [
+        ("MOOTHALL_PROVIDER__OPENAI__CONCURRENT", "8"),
+        ("MOOTHALL_PROVIDER__LAB__BASE_URL", "http://lab/v1"),
+    ];
+    let lab = ProviderSettings {
+        base_url: Some("http://lab/v1".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let openai = ProviderSettings {
+        base_url: Some("http://127.0.0.1:1/v1".to_owned()),
+        wire: Some(Wire::OpenAiChat),
+        concurrent: NonZeroU32::new(8),
+        timeout: Some(Duration::from_secs(60)),
+        ..ProviderSettings::default()
+    };
+    check(
+        layers(file, &[], &environment, "provider.openai.wire = \"openai-chat\""),
+        Config {
+            provider: BTreeMap::from([("lab".to_owned(), lab), ("openai".to_owned(), openai)]),
+            ..Config::default()
+        },
+    );
+}
+
+#[test]
+fn variables_are_read_as_the_type_of_their_key() {
+    check(
+        layers(
+            "",
+            &[],
+            &[
+                ("MOOTHALL_MODEL", "5"),
+                ("MOOTHALL_BUDGET__USD", "$2.50"),
+                ("MOOTHALL_BUDGET__TOKENS", " 100000 "),
+                ("MOOTHALL_RETRY__FIRST_DELAY", "2s"),
+                ("MOOTHALL_LOG__LEVEL", "debug"),
+            ],
+            "",
+        ),
+        Config {
+            model: Some("5".to_owned()),
+            budget: BudgetSection { usd: Some(MicroUsd::new(2_500_000)), tokens: Some(100_000) },
+            retry: RetrySettings {
+                first_delay: Duration::from_secs(2),
+                ..RetrySettings::default()
+            },
+            log: LogSection { level: LogLevel::Debug, ..LogSection::default() },
+            ..Config::default()
+        },
+    );
+}
+
+#[test]
+fn an_empty_variable_counts_as_not_set() {
+    check(
+        layers("model = \"a/b\"", &[], &[("MOOTHALL_MODEL", ""), ("MOOTHALL_BUDGET__USD", "")], ""),
+        with_model("a/b"),
+    );
+}
+
+#[test]
+fn reserved_and_foreign_variables_are_no_keys() {
+    let environment = [
+        ("MOOTHALL_CONFIG", "x.toml"),
+        ("MOOTHALL_DATA_DIR", "/srv"),
+        ("MOOTHALL_TEST_SEED", "1"),
+        ("MOOTHALL_REQUIRE_GUEST", "1"),
+        ("OPENAI_API_KEY", "sk-1"),
+        ("PATH", "/bin"),
+    ];
+    check(layers("", &environment[1..], &environment, ""), Config::default());
+}
+
+#[test]
+fn a_relative_path_in_a_file_starts_at_the_folder_of_that_file() {
+    let catalog = |path: &str| Config { catalog: Some(path.into()), ..Config::default() };
+    check(layers("catalog = \"prices.toml\"", &[], &[], ""), catalog("etc/prices.toml"));
+    check(layers("catalog = \"/prices.toml\"", &[], &[], ""), catalog("/prices.toml"));
+    check(
+        layers("log = {}", &[("MOOTHALL_CATALOG", "prices.toml")], &[], ""),
+        catalog("etc/prices.toml"),
+    );
+    check(
+        layers("log = {}", &[], &[("MOOTHALL_CATALOG", "prices.toml")], ""),
+        catalog("prices.toml"),
+    );
+    check(layers("log = {}", &[], &[], "catalog = \"prices.toml\""), catalog("prices.toml"));
+    let home = "etc/moothall.toml:1: `catalog` begins with `~`, which only a shell understands";
+    check_file("catalog = \"~/prices.toml\"", home, "write the whole path");
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
+    check_file(
+        "model = \"a/b\"\n\n[log]\nlevel = \"info\"\n\n[budgt]\nusd = 5\n",
+        "etc/moothall.toml:7: unknown key `budgt.usd`",
+        "did you mean `budget.usd`?",
+    );
+    check_file(
+        "modle = \"a/b\"",
+        "etc/moothall.toml:1: unknown key `modle`",
+        "did you mean `model`?",
+    );
+    check_file("[budgt]", "etc/moothall.toml:1: unknown key `budgt`", "did you mean `budget`?");
+    check_file("usd = 5", "etc/moothall.toml:1: unknown key `usd`", "did you mean `budget.usd`?");
+    check_file(
+        "timeout = \"1s\"",
+        "etc/moothall.toml:1: unknown key `timeout`",
+        "did you mean `provider.NAME.timeout`?",
+    );
+    check_file(
+        "provider = { groq = { concurent = 1 } }",
+        "etc/moothall.toml:1: unknown key `provider.groq.concurent`",
+        "did you mean `provider.groq.concurrent`?",
+    );
+    check_file(
+        "zzz = 5",
+        "etc/moothall.toml:1: unknown key `zzz`",
+        "`moothall config show` lists the known keys",
+    );
+    check_file(
+        "\"a.b\\u001b\" = 5",
+        "etc/moothall.toml:1: unknown key `\"a.b\\u{1b}\"`",
+        "`moothall config show` lists the known keys",
+    );
+}
+
+#[test]
+fn an_unknown_variable_is_named_with_the_nearest_known_one() {
+    let unknown = "unknown environment variable";
+    for (name, near) in [
+        ("MOOTHALL_BUDGT__USD", "MOOTHALL_BUDGET__USD"),
+        ("MOOTHALL_BUDGET_USD", "MOOTHALL_BUDGET__USD"),
+        ("MOOTHALL_model", "MOOTHALL_MODEL"),
+        ("MOOTHALL_CONFG", "MOOTHALL_CONFIG"),
+        ("MOOTHALL_DATADIR", "MOOTHALL_DATA_DIR"),
+        ("MOOTHALL_PROVIDER__LAB__BASEURL", "MOOTHALL_PROVIDER__LAB__BASE_URL"),
+    ] {
+        check_variable(
+            name,
+            "5",
+            &format!("{unknown} `{name}`"),
+            &format!("did you mean `{near}`?"),
+        );
+    }
+    check_problems(
+        layers("", &[("MOOTHALL_MODLE", "x")], &[], ""),
+        &[(
+            "unknown variable `MOOTHALL_MODLE` in the `.env` file",
+            "did you mean `MOOTHALL_MODEL`?",
+        )],
+    );
+    check_problems(
+        layers("", &[("MOOTHALL_CONFIG", "x")], &[], ""),
+        &[(
+            "`MOOTHALL_CONFIG` has no effect in a `.env` file",
+            "the `.env` file is found beside the configuration file, so it cannot name it",
+        )],
+    );
+}
+
+#[test]
+fn a_key_in_the_configuration_is_sent_to_its_proper_place_and_not_quoted() {
+    let hint = |variable: &str| {
+        format!(
+            "keys are not configuration: set `{variable}`, or write the key into `keys.toml` (`moothall config path` shows where)"
+        )
+    };
+    check_file(
+        "api_key = \"sk-1\"",
+        "etc/moothall.toml:1: unknown key `api_key`",
+        &hint("ANTHROPIC_API_KEY"),
+    );
+    check_file(
+        "[provider.openai]\napi_key = \"sk-1\"",
+        "etc/moothall.toml:2: unknown key `provider.openai.api_key`",
+        &hint("OPENAI_API_KEY"),
+    );
+    check_variable(
+        "MOOTHALL_PROVIDER__GROQ__API_KEY",
+        "sk-1",
+        "unknown environment variable `MOOTHALL_PROVIDER__GROQ__API_KEY`",
+        &hint("GROQ_API_KEY"),
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_named_with_its_place() {
+    let budget = "takes an amount of US dollars such as \"2.50\"";
+    check_file(
+        "[budget]\nusd = true",
+        &format!("etc/moothall.toml:2: `budget.usd` {budget}, not true"),
+        "",
+    );
+    check_file(
+        "[budget]\nusd = \"much\"",
+        &format!("etc/moothall.toml:2: `budget.usd` {budget}, not \"much\""),
+        "",
+    );
+    check_file(
+        "budget.tokens = -1",
+        "etc/moothall.toml:1: `budget.tokens` takes a whole number of at least 0, not -1",
+        "",
+    );
+    check_file("model = 5", "etc/moothall.toml:1: `model` takes a text, not 5", "");
+    check_file("[model]\na = 5", "etc/moothall.toml:1: `model` takes a text, not a table", "");
+    check_file("budget = 5", "etc/moothall.toml:1: `budget` is a table, not 5", "");
+    check_file("[[provider]]", "etc/moothall.toml:1: `provider` is a table, not a list", "");
+    check_file(
+        "retry.max_delay = \"soon\"",
+        "etc/moothall.toml:1: `retry.max_delay` takes a duration such as \"30s\", not \"soon\"",
+        "",
+    );
+    check_file(
+        "log.level = \"inof\"",
+        "etc/moothall.toml:1: `log.level` takes one of `error`, `warn`, `info`, `debug`, `trace`, not \"inof\"",
+        "did you mean `info`?",
+    );
+    check_variable(
+        "MOOTHALL_BUDGET__USD",
+        "much",
+        &format!("MOOTHALL_BUDGET__USD: {budget}, not \"much\""),
+        "",
+    );
+    check_variable(
+        "MOOTHALL_RETRY__RETRIES",
+        "3.5",
+        "MOOTHALL_RETRY__RETRIES: takes a whole number of at least 0, not \"3.5\"",
+        "",
+    );
+    check_variable(
+        "MOOTHALL_RETRY__RETRIES",
+        "-3",
+        "MOOTHALL_RETRY__RETRIES: takes a whole number of at least 0, not -3",
+        "",
+    );
+    check_problems(
+        layers("", &[("MOOTHALL_LOG__FORMAT", "JSON")], &[], "retry.retries = \"3\""),
+        &[
+            (
+                ".env MOOTHALL_LOG__FORMAT: takes one of `pretty`, `json`, not \"JSON\"",
+                "did you mean `json`?",
+            ),
+            ("flag: `retry.retries` takes a whole number of at least 0, not \"3\"", ""),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_is_not_toml_is_named_with_its_line_and_not_quoted() {
+    let error =
+        resolve(layers("model = \"a/b\"\napi_key = sk-secret\n", &[], &[], "")).unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with("etc/moothall.toml:2: "), "{message}");
+    assert!(!message.contains("sk-secret"), "{message}");
+}
+
+#[test]
+fn a_bad_value_is_a_problem_even_where_another_layer_covers_it() {
+    check_problems(
+        layers("model = 5\nzzz = 1", &[], &[("MOOTHALL_MODEL", "a/b")], ""),
+        &[
+            (
+                "etc/moothall.toml:2: unknown key `zzz`",
+                "`moothall config show` lists the known keys",
+            ),
+            ("etc/moothall.toml:1: `model` takes a text, not 5", ""),
+        ],
+    );
+}
+
+#[test]
+fn values_must_fit_each_other() {
+    let new = "a new provider needs a `base_url`";
+    check_file(
+        "[provider.lab]",
+        "etc/moothall.toml:1: `provider.lab` is not a known provider",
+        new,
+    );
+    check_file(
+        "[provider.openia]\nconcurrent = 1",
+        "etc/moothall.toml:2: `provider.openia` is not a known provider",
+        &format!("did you mean `provider.openai`? {new}"),
+    );
+    check_file(
+        "[provider.\"My Lab\"]",
+        "etc/moothall.toml:1: `provider.\"My Lab\"` is not a name for a provider",
+        "use lower-case letters, digits, `-` and `_`",
+    );
+    check_file(
+        "retry.max_delay = \"100ms\"",
+        "`retry.first_delay` is longer than `retry.max_delay`",
+        "lower it, or raise `retry.max_delay`",
+    );
+    check_file(
+        "provider.groq.timeout = \"0s\"",
+        "etc/moothall.toml:1: `provider.groq.timeout` is zero, so that nothing can be answered",
+        "remove it",
+    );
+    check(layers("[provider.openai]", &[], &[], ""), {
+        Config {
+            provider: BTreeMap::from([("openai".to_owned(), ProviderSettings::default())]),
+            ..Config::default()
+        }
+    });
+}
+
+#[test]
+fn a_base_url_cannot_carry_a_secret() {
+    let hint = "write it like \"https://host:port/v1\"; keys have their own place, see `moothall config path`";
+    for (url, fault) in [
+        ("127.0.0.1:8080", "begins with neither `https://` nor `http://`"),
+        ("https://user:sk-1@host/v1", "holds a user name or a password"),
+        ("https://host/v1?key=sk-1", "holds a query"),
+        ("https:///v1", "is not an address"),
+        ("https://ho st/v1", "is not an address"),
+    ] {
+        let message = format!("etc/moothall.toml:1: `provider.lab.base_url` {fault}");
+        check_file(&format!("provider.lab.base_url = \"{url}\""), &message, hint);
+    }
+}
+
+#[test]
+fn a_key_in_the_place_of_its_variable_is_refused_and_not_quoted() {
+    for key in ["sk-ant-1", "AIzaSyA1", "", "1ABC"] {
+        check_file(
+            &format!("provider.groq.key_env = \"{key}\""),
+            "etc/moothall.toml:1: `provider.groq.key_env` is not the name of an environment variable",
+            "it takes the name of a variable, such as \"LAB_API_KEY\", never the key itself",
+        );
+    }
+}
+
+#[test]
+fn every_value_remembers_where_it_came_from() {
+    let file =
+        "model = \"a/b\"\n[budget]\nusd = 2.5\ntokens = 1000\n[provider.ollama]\nconcurrent = 1\n";
+    let resolved = resolve(layers(
+        file,
+        &[("MOOTHALL_BUDGET__TOKENS", "2000"), ("MOOTHALL_LOG__LEVEL", "info")],
+        &[("MOOTHALL_LOG__LEVEL", "debug")],
+        "retry.retries = 0",
+    ));
+    let at = |line| Origin::File { path: "etc/moothall.toml".into(), line };
+    let text = |value: &str| Some(Value::String(value.to_owned()));
+    let entry = |key: &str, value, origin| Entry { key: key.to_owned(), value, origin };
+    assert_eq!(
+        resolved.unwrap().entries,
+        [
+            entry("model", text("a/b"), at(1)),
+            entry("catalog", None, Origin::Default),
+            entry("budget.usd", text("2.50"), at(3)),
+            entry(
+                "budget.tokens",
+                Some(Value::Integer(2000)),
+                Origin::DotEnv { name: "MOOTHALL_BUDGET__TOKENS".to_owned() }
+            ),
+            entry("retry.retries", Some(Value::Integer(0)), Origin::Flag),
+            entry("retry.first_delay", text("500ms"), Origin::Default),
+            entry("retry.max_delay", text("30s"), Origin::Default),
+            entry("provider.ollama.concurrent", Some(Value::Integer(1)), at(6)),
+            entry(
+                "log.level",
+                text("debug"),
+                Origin::Environment { name: "MOOTHALL_LOG__LEVEL".to_owned() }
+            ),
+            entry("log.format", text("pretty"), Origin::Default),
+        ]
+    );
+}
+
+#[test]
+fn debug_output_of_the_layers_shows_no_value_of_a_variable_and_no_text_of_the_file() {
+    let layers = layers(
+        "api_key = \"sk-file\"",
+        &[("A_KEY", "sk-dotenv")],
+        &[("B_KEY", "sk-environment")],
+        "",
+    );
+    let debug = format!("{layers:?}");
+    assert!(!debug.contains("sk-"), "{debug}");
+}
+
+#[test]
+fn a_very_deep_key_is_a_problem_and_no_crash() {
+    let deep = "a.".repeat(5_000);
+    assert!(resolve(layers(&format!("{deep}a = 1"), &[], &[], "")).is_err());
+    assert!(resolve(layers(&format!("[{deep}a]"), &[], &[], "")).is_err());
+    assert!(resolve(layers(&format!("a = {}", "[".repeat(5_000)), &[], &[], "")).is_err());
+}
+
+/// Text made of pieces that mean something, so that more than syntax errors are reached.
+fn toml_text() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "model",
+        "budget",
+        "usd",
+        "tokens",
+        "provider",
+        "lab",
+        "base_url",
+        "key_env",
+        "retry",
+        "max_delay",
+        "log",
+        "level",
+        "[",
+        "]",
+        "[[",
+        "]]",
+        "{",
+        "}",
+        "=",
+        " = ",
+        ".",
+        ",",
+        "\n",
+        "\n\n",
+        "\"",
+        "\"x\"",
+        "\"2s\"",
+        "\"http://h/v1\"",
+        "5",
+        "-1",
+        "2.5",
+        "1e400",
+        "true",
+        "'",
+        "\u{feff}",
+        "\\u001b",
+        "é",
+        "#",
+        "1979-05-27",
+        "9223372036854775808",
+    ]);
+    prop_oneof![".{0,200}", prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())]
+}
+
+fn variable() -> impl Strategy<Value = (String, String)> {
+    let name = prop_oneof![
+        "MOOTHALL_[A-Za-z_]{0,20}",
+        prop::sample::select(
+            Node::root()
+                .walk()
+                .iter()
+                .map(|(path, _)| environment::variable_of(path))
+                .collect::<Vec<_>>()
+        ),
+        ".{0,20}",
+    ];
+    (name, prop_oneof![".{0,20}", "[0-9.]{0,20}", "[a-z-]{0,8}"])
+}
+
+proptest! {
+    #[test]
+    fn no_text_and_no_variable_makes_it_panic(
+        file in toml_text(),
+        dotenv in prop::collection::vec(variable(), 0..4),
+        environment in prop::collection::vec(variable(), 0..4),
+        flags in toml_text(),
+    ) {
+        let layers = Layers {
+            file: Some(("moothall.toml".into(), file)),
+            dotenv: dotenv.into_iter().collect(),
+            environment: environment.into_iter().collect(),
+            flags: toml::from_str(&flags).unwrap_or_default(),
+        };
+        let resolved = resolve(layers);
+        let _ = super::super::check(&resolved, false);
+        if let Ok(resolved) = resolved {
+            let shown = super::super::show(&resolved, false);
+            let again = resolve(Layers { file: Some(("moothall.toml".into(), shown)), ..Layers::default() });
+            let mut expected = resolved.config;
+            // A section in which nothing is set leaves no trace in the text, and means nothing.
+            expected.provider.retain(|_, provider| *provider != ProviderSettings::default());
+            prop_assert_eq!(again.map(|again| again.config), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn no_dotenv_text_makes_it_panic_or_quotes_it(text in "[A-Z='\" \\\\#\n$\\{\\}\r\t\u{feff}]{0,80}") {
+        let marked = format!("{text}sk-secret");
+        if let Err(error) = Environment::from_dotenv(Path::new(".env"), &marked) {
+            let debug = format!("{error:?}");
+            prop_assert!(!debug.contains("sk-secret"), "{}", debug);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The known keys, read from the JSON schema of [`Config`](super::Config), so that a new field needs no second list.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::Config;
+
+/// The place of a table in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A value.
+    Leaf(Leaf),
+    /// A table with known keys, in the order of their declaration.
+    Section { description: String, children: Vec<(String, Self)> },
+    /// A table whose keys the user invents, such as `[provider.NAME]`.
+    Map { description: String, element: Box<Self> },
+}
+
+/// A key that takes a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leaf {
+    pub(crate) kind: Kind,
+    pub(crate) description: String,
+}
+
+/// What a key takes. `Display` is for people and fits after "takes".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Path,
+    Duration,
+    Dollars,
+    Integer {
+        minimum: Option<i64>,
+    },
+    Number,
+    Boolean,
+    Choice(Vec<String>),
+    /// Nothing that a variable can spell, such as a list.
+    Other,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("a text"),
+            Self::Path => f.write_str("a path"),
+            Self::Duration => f.write_str("a duration such as \"30s\""),
+            Self::Dollars => f.write_str("an amount of US dollars such as \"2.50\""),
+            Self::Integer { minimum: Some(minimum) } => {
+                write!(f, "a whole number of at least {minimum}")
+            }
+            Self::Integer { minimum: None } => f.write_str("a whole number"),
+            Self::Number => f.write_str("a number"),
+            Self::Boolean => f.write_str("`true` or `false`"),
+            Self::Choice(choices) => {
+                f.write_str("one of ")?;
+                for (index, choice) in choices.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "`{choice}`")?;
+                }
+                Ok(())
+            }
+            Self::Other => f.write_str("another type of value"),
+        }
+    }
+}
+
+/// Stands for the invented name in the path of a key inside a [`Node::Map`].
+pub(crate) const ANY_NAME: &str = "NAME";
+
+impl Node {
+    /// The keys of the whole configuration.
+    pub(crate) fn root() -> &'static Self {
+        static ROOT: LazyLock<Node> = LazyLock::new(Node::of::<Config>);
+        &ROOT
+    }
+
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        let settings =
+            SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        Self::from_schema(settings.into_generator().into_root_schema_for::<T>().as_value())
+    }
+
+    fn from_schema(schema: &Value) -> Self {
+        let description =
+            schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            let children = properties
+                .iter()
+                .map(|(name, child)| (name.clone(), Self::from_schema(child)))
+                .collect();
+            return Self::Section { description, children };
+        }
+        match schema.get("additionalProperties") {
+            Some(element @ Value::Object(_)) => {
+                Self::Map { description, element: Box::new(Self::from_schema(element)) }
+            }
+            _ => Self::Leaf(Leaf { kind: Kind::from_schema(schema), description }),
+        }
+    }
+
+    /// The key at `path`, if it takes a value.
+    pub(crate) fn leaf(&self, path: &[String]) -> Option<&Leaf> {
+        match (self, path) {
+            (Self::Leaf(leaf), []) => Some(leaf),
+            (_, [first, rest @ ..]) => self.child(first)?.leaf(rest),
+            (Self::Section { .. } | Self::Map { .. }, []) => None,
+        }
+    }
+
+    /// What a table may hold under `name`.
+    pub(crate) fn child(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Leaf(_) => None,
+            Self::Section { children, .. } => {
+                children.iter().find(|(child, _)| child == name).map(|(_, node)| node)
+            }
+            Self::Map { element, .. } => Some(element),
+        }
+    }
+
+    /// Every node below this one with its path, parents first, in the order of declaration.
+    pub(crate) fn walk(&self) -> Vec<(Vec<String>, &Self)> {
+        let mut found = Vec::new();
+        self.walk_below(&mut Vec::new(), &mut found);
+        found
+    }
+
+    fn walk_below<'a>(&'a self, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, &'a Self)>) {
+        let children: Vec<(&str, &Self)> = match self {
+            Self::Leaf(_) => Vec::new(),
+            Self::Section { children, .. } => {
+                children.iter().map(|(name, node)| (name.as_str(), node)).collect()
+            }
+            Self::Map { element, .. } => vec![(ANY_NAME, element)],
+        };
+        for (name, node) in children {
+            path.push(name.to_owned());
+            found.push((path.clone(), node));
+            node.walk_below(path, found);
+            path.pop();
+        }
+    }
+}
+
+impl Kind {
+    fn from_schema(schema: &Value) -> Self {
+        match schema.get("x-type").and_then(Value::as_str) {
+            Some("path") => return Self::Path,
+            Some("duration") => return Self::Duration,
+            Some("dollars") => return Self::Dollars,
+            _ => {}
+        }
+        let choices = choices(schema);
+        if !choices.is_empty() {
+            return Self::Choice(choices);
+        }
+        let is = |name: &str| match schema.get("type") {
+            Some(Value::String(only)) => only == name,
+            Some(Value::Array(several)) => several.iter().any(|one| one == name),
+            _ => false,
+        };
+        if is("string") {
+            Self::Text
+        } else if is("integer") {
+            Self::Integer { minimum: schema.get("minimum").and_then(Value::as_i64) }
+        } else if is("number") {
+            Self::Number
+        } else if is("boolean") {
+            Self::Boolean
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// The texts of a unit enum, whichever of its forms the schema has: plain, with documented variants, or optional.
+fn choices(schema: &Value) -> Vec<String> {
+    let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
+    let constant = schema.get("const").into_iter();
+    let texts = list("enum").chain(constant).filter_map(Value::as_str).map(str::to_owned);
+    texts.chain(list("oneOf").chain(list("anyOf")).flat_map(choices)).collect()
+}
+
+/// A path as it is written in TOML. Names that need quotes get them, with control characters escaped.
+pub(crate) fn dotted<Segment: AsRef<str>>(path: &[Segment]) -> String {
+    let mut text = String::new();
+    for (index, segment) in path.iter().map(AsRef::as_ref).enumerate() {
+        if index > 0 {
+            text.push('.');
+        }
+        let bare = !segment.is_empty()
+            && segment
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        if bare {
+            text.push_str(segment);
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{segment:?}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

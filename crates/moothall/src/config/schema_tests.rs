@@ -1,0 +1,95 @@
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+/// One field of every kind that a schema can express.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Sample {
+    /// Said of the text.
+    text: String,
+    optional_text: Option<String>,
+    count: u16,
+    positive: Option<std::num::NonZeroU32>,
+    signed: i64,
+    ratio: f64,
+    switch: bool,
+    plain: Option<Plain>,
+    documented: Documented,
+    optional_documented: Option<Documented>,
+    list: Vec<String>,
+    inner: Inner,
+    named: std::collections::BTreeMap<String, Inner>,
+}
+
+/// Not shown, because the field says it better.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Inner {
+    leaf: bool,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+enum Plain {
+    One,
+    Two,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+enum Documented {
+    /// First.
+    One,
+    /// Second.
+    Two,
+}
+
+#[track_caller]
+fn check(path: &str, expected: Option<&str>) {
+    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+    let root = Node::of::<Sample>();
+    assert_eq!(root.leaf(&path).map(|leaf| leaf.kind.to_string()).as_deref(), expected, "{path:?}");
+}
+
+#[test]
+fn each_kind_of_field_is_recognised() {
+    check("text", Some("a text"));
+    check("optional_text", Some("a text"));
+    check("count", Some("a whole number of at least 0"));
+    check("positive", Some("a whole number of at least 1"));
+    check("signed", Some("a whole number"));
+    check("ratio", Some("a number"));
+    check("switch", Some("`true` or `false`"));
+    check("plain", Some("one of `One`, `Two`"));
+    check("documented", Some("one of `One`, `Two`"));
+    check("optional_documented", Some("one of `One`, `Two`"));
+    check("list", Some("another type of value"));
+}
+
+#[test]
+fn tables_are_entered_and_are_no_values_themselves() {
+    check("inner.leaf", Some("`true` or `false`"));
+    check("named.anything.leaf", Some("`true` or `false`"));
+    check("inner", None);
+    check("named", None);
+    check("named.anything", None);
+    check("text.below", None);
+    check("absent", None);
+}
+
+#[test]
+fn the_doc_of_a_field_is_its_description() {
+    let leaf = Leaf { kind: Kind::Text, description: "Said of the text.".to_owned() };
+    assert_eq!(Node::of::<Sample>().child("text"), Some(&Node::Leaf(leaf)));
+}
+
+#[test]
+fn every_key_of_the_configuration_has_a_type_and_a_description() {
+    for (path, node) in Node::root().walk() {
+        let (kind, description) = match node {
+            Node::Leaf(leaf) => (Some(&leaf.kind), &leaf.description),
+            Node::Section { description, .. } | Node::Map { description, .. } => {
+                (None, description)
+            }
+        };
+        assert_ne!(kind, Some(&Kind::Other), "{path:?}");
+        assert_ne!(description, "", "{path:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! From configuration to a gateway: the catalog, the keys, the model to ask.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use moothall_core::model::ModelName;
+use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode};
+use toml::{Table, Value};
+
+use crate::config::{self, FoundBy, Loaded, Origin};
+use crate::error::CliError;
+use crate::keys::{KeySource, Keyring};
+
+/// The provider that answers where nothing else is said.
+const USUAL_PROVIDER: &str = "anthropic";
+
+/// What every command that may call a model needs.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) loaded: Loaded,
+    pub(crate) catalog: Catalog,
+    pub(crate) keys: Keyring,
+}
+
+impl Context {
+    /// Reads configuration, catalog and keys. `flags` stand above everything else.
+    pub(crate) fn load(config_file: Option<&Path>, flags: Table) -> Result<Self, CliError> {
+        let loaded = config::load(config_file, flags)?;
+        let config = &loaded.resolved.config;
+        let mut catalog = Catalog::built_in().map_err(|error| {
+            CliError::failed("the built-in model table is broken").with_source(error)
+        })?;
+        if let Some(path) = &config.catalog {
+            let text = fs_err::read_to_string(path)
+                .map_err(|error| CliError::usage("cannot read the catalog").with_source(error))?;
+            catalog.add(&text).map_err(|error| {
+                CliError::usage(format!("{} is not a catalog", path.display()))
+                    .with_source(error)
+                    .with_hint("the form is explained in the book under Models and prices")
+            })?;
+        }
+        catalog.configure(&config.provider).map_err(|error| {
+            CliError::usage("the [provider] sections cannot be used").with_source(error)
+        })?;
+        let keys = Keyring::load(
+            &loaded.environment,
+            &loaded.dotenv,
+            &loaded.places.keys_file(),
+            &catalog,
+            &config.provider,
+        )?;
+        Ok(Self { loaded, catalog, keys })
+    }
+
+    /// The budget of one run.
+    pub(crate) fn budget(&self) -> Budget {
+        let section = &self.loaded.resolved.config.budget;
+        Budget { usd: section.usd, tokens: section.tokens }
+    }
+
+    /// The model to ask: the one that was named, else the configured one, else the default of the provider whose key is present.
+    pub(crate) fn model(&self, named: Option<&ModelName>) -> Result<ModelName, CliError> {
+        if let Some(model) = named {
+            return Ok(model.clone());
+        }
+        if let Some(configured) = &self.loaded.resolved.config.model {
+            return configured.parse().map_err(|error: moothall_core::model::InvalidModelName| {
+                CliError::usage(error.to_string())
+            });
+        }
+        let with_keys: Vec<&str> = self.keys.providers().collect();
+        match with_keys.as_slice() {
+            [] => {
+                Err(CliError::usage("no model is chosen and no API key is set").with_hint(format!(
+                    "{}; or try `--model demo`, which needs no key",
+                    self.keys.hint(USUAL_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
+                )))
+            }
+            [only] => self.default_model(only),
+            several if several.contains(&USUAL_PROVIDER) => self.default_model(USUAL_PROVIDER),
+            several => Err(CliError::usage(format!(
+                "no model is chosen, and there are keys for {}",
+                several.join(", ")
+            ))
+            .with_hint("name one with `--model provider/name`, or set `model` in moothall.toml")),
+        }
+    }
+
+    fn default_model(&self, provider: &str) -> Result<ModelName, CliError> {
+        let model =
+            self.catalog.provider(provider).and_then(|provider| provider.default_model.as_deref());
+        let named = model.and_then(|model| format!("{provider}/{model}").parse().ok());
+        named.ok_or_else(|| {
+            CliError::usage(format!("there is a key for {provider}, but no model is chosen"))
+                .with_hint(format!("name one with `--model {provider}/…`, or set `provider.{provider}.default_model`"))
+        })
+    }
+
+    /// A gateway that can ask `model`, or why it cannot.
+    pub(crate) fn gateway(
+        &self,
+        model: &ModelName,
+        recording: RecordingMode,
+    ) -> Result<Gateway, CliError> {
+        if !matches!(recording, RecordingMode::Replay(_)) && !model.is_demo() {
+            self.check_reachable(model)?;
+        }
+        let keys: BTreeMap<_, _> = self
+            .keys
+            .providers()
+            .filter_map(|name| Some((name.to_owned(), self.keys.get(name)?.clone())))
+            .collect();
+        let retry = self.loaded.resolved.config.retry.clone();
+        Ok(Gateway::new(GatewayOptions { catalog: self.catalog.clone(), keys, retry, recording }))
+    }
+
+    fn check_reachable(&self, model: &ModelName) -> Result<(), CliError> {
+        let name = model.provider();
+        let Some(provider) = self.catalog.provider(name) else {
+            let names: Vec<&str> =
+                self.catalog.providers().map(|provider| provider.name.as_str()).collect();
+            return Err(CliError::usage(format!("there is no provider called `{name}`"))
+                .with_hint(format!(
+                    "known are {}; a server of your own needs [provider.{name}] with a base_url",
+                    names.join(", ")
+                )));
+        };
+        if provider.needs_key() && self.keys.get(name).is_none() {
+            let hint = self.keys.hint(name).unwrap_or("set its environment variable");
+            return Err(CliError::usage(format!("there is no API key for {name}"))
+                .with_hint(format!("{hint}; or try `--model demo`, which needs no key")));
+        }
+        self.refuse_stray_key(name)
+    }
+
+    /// A moothall.toml that merely lies in the working folder may come from a stranger. It may configure much, but it may not choose where
+    /// a key of the user's goes.
+    fn refuse_stray_key(&self, name: &str) -> Result<(), CliError> {
+        let from_folder =
+            self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+        let set_there = |key: &str| {
+            let origin = self.loaded.resolved.origin(&format!("provider.{name}.{key}"));
+            matches!(origin, Origin::File { .. } | Origin::DotEnv { .. })
+        };
+        let key_is_the_users = match self.keys.source(name) {
+            Some(KeySource::Environment(_) | KeySource::KeyFile(_)) => true,
+            // It came with the folder, so the folder may say where it goes.
+            Some(KeySource::DotEnv(_)) | None => false,
+        };
+        if from_folder
+            && key_is_the_users
+            && (set_there("base_url") || set_there("key_env") || set_there("key_file"))
+        {
+            return Err(CliError::usage(format!(
+                "the moothall.toml in this folder decides where your key for {name} goes"
+            ))
+            .with_hint("if you trust it, name it: `--config moothall.toml`"));
+        }
+        Ok(())
+    }
+}
+
+/// Flags that stand for configuration keys, as the configuration layers take them.
+#[derive(Debug, Default)]
+pub(crate) struct Flags(Table);
+
+impl Flags {
+    /// Sets a key such as `budget.usd`, given as its path.
+    pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
+        let Some((last, sections)) = path.split_last() else { return };
+        let mut table = &mut self.0;
+        for section in sections {
+            let entry = table.entry(*section).or_insert_with(|| Value::Table(Table::new()));
+            let Value::Table(inner) = entry else { return };
+            table = inner;
+        }
+        table.insert((*last).to_owned(), value.into());
+    }
+
+    pub(crate) fn into_table(self) -> Table {
+        self.0
+    }
+}

@@ -1,0 +1,157 @@
+//! The error that a person sees: one line that says what is wrong, one that says how to cure it, and an exit code for scripts.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the program ended, for scripts. The numbers are a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// The work is done, and the verdict, if there is one, is positive.
+    Fine = 0,
+    /// The work is done and the verdict is negative. Nothing broke.
+    VerdictNegative = 1,
+    /// The request cannot be understood: flags, configuration, keys, input files. Trying again changes nothing.
+    Usage = 2,
+    /// The work stands still until a person decides.
+    NeedsPerson = 3,
+    /// Something broke on the way: a provider, the network, a sandbox, a disk.
+    Failed = 4,
+    /// The budget ended the work; what exists so far is a partial result.
+    BudgetStopped = 5,
+    /// The person stopped the work, usually with Ctrl-C.
+    Cancelled = 130,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command gives up.
+///
+/// It is a `std::error::Error`, so `?` lifts it into `anyhow::Error`, and `CliError::from` takes it out again together with its exit code
+/// and hint, even from under a `context`. An `anyhow::Error` that holds none is [`Exit::Failed`].
+#[derive(Debug)]
+pub struct CliError {
+    /// Exit code of the program.
+    pub exit: Exit,
+    /// What is wrong: lower case, no full stop, no cause.
+    pub message: String,
+    /// The cure, when we know it.
+    pub hint: Option<String>,
+    source: Option<anyhow::Error>,
+}
+
+impl CliError {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None, source: None }
+    }
+
+    /// An error of [`Exit::Usage`].
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// An error of [`Exit::Failed`].
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<anyhow::Error>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The whole error as text for stderr, ending with a line break.
+    ///
+    /// Control characters are escaped: messages quote files and replies that others wrote, and those must not drive the terminal.
+    pub fn render(&self) -> String {
+        let mut text = format!("error: {}", self.message);
+        let mut last = self.message.clone();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let words = error.to_string();
+            // Many errors of the ecosystem already print their cause; it is said once.
+            if !last.ends_with(&words) {
+                text.push_str(": ");
+                text.push_str(&words);
+            }
+            last = words;
+            cause = error.source();
+        }
+        text = printable(&text);
+        text.push('\n');
+        if let Some(hint) = &self.hint {
+            text.push_str("hint: ");
+            text.push_str(&printable(hint));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CliError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(AsRef::as_ref)
+    }
+}
+
+impl From<anyhow::Error> for CliError {
+    fn from(error: anyhow::Error) -> Self {
+        let Some(inner) = error.chain().find_map(|cause| cause.downcast_ref::<Self>()) else {
+            return Self::without_outermost(Exit::Failed, None, error);
+        };
+        let outermost = error.chain().next().is_some_and(|cause| cause.is::<Self>());
+        let (exit, hint) = (inner.exit, inner.hint.clone());
+        if !outermost {
+            return Self::without_outermost(exit, hint, error);
+        }
+        error.downcast().unwrap_or_else(|error| Self::without_outermost(exit, hint, error))
+    }
+}
+
+impl CliError {
+    /// The outermost message becomes the message; the chain is kept, and `render` says the outermost part only once.
+    fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
+        Self { exit, message: error.to_string(), hint, source: Some(error) }
+    }
+}
+
+/// The text with every control character but the line break escaped.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && character != '\n' {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

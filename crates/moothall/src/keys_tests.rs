@@ -1,0 +1,252 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+struct Desk {
+    folder: tempfile::TempDir,
+    environment: Environment,
+    dotenv: Environment,
+    providers: BTreeMap<String, ProviderSettings>,
+}
+
+impl Desk {
+    fn new(environment: &[(&str, &str)], dotenv: &[(&str, &str)]) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            environment: environment.iter().copied().collect(),
+            dotenv: dotenv.iter().copied().collect(),
+            providers: BTreeMap::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(self, name: &str, mode: u32, text: &str) -> Self {
+        fs_err::write(self.path(name), text).unwrap();
+        fs_err::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        self
+    }
+
+    fn provider(mut self, name: &str, settings: ProviderSettings) -> Self {
+        self.providers.insert(name.to_owned(), settings);
+        self
+    }
+
+    fn load(&self) -> Result<Keyring, CliError> {
+        let mut catalog = Catalog::built_in().unwrap();
+        catalog.configure(&self.providers).unwrap();
+        let keys_file = self.path("keys.toml");
+        Keyring::load(&self.environment, &self.dotenv, &keys_file, &catalog, &self.providers)
+    }
+}
+
+/// Compares the keys of all providers as `(provider, key, source)`.
+#[track_caller]
+fn check(desk: &Desk, expected: &[(&str, &str, KeySource)]) {
+    let keyring = desk.load().unwrap();
+    let found: Vec<_> = keyring
+        .providers()
+        .map(|name| {
+            (name, keyring.get(name).unwrap().expose(), keyring.source(name).unwrap().clone())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    let debug = format!("{keyring:?}");
+    for (_, key, _) in expected {
+        assert!(!debug.contains(key), "{debug}");
+    }
+}
+
+#[track_caller]
+fn check_error(desk: &Desk, expected: &str) {
+    let error = desk.load().unwrap_err();
+    let rendered = error.render().replace(desk.folder.path().to_str().unwrap(), "~");
+    assert_eq!(rendered, expected.strip_prefix('\n').unwrap());
+    assert_eq!(error.exit, crate::error::Exit::Usage);
+    assert!(!format!("{error:?}").contains("sk-"), "{error:?}");
+}
+
+/// A provider of the user's own.
+fn lab() -> ProviderSettings {
+    ProviderSettings {
+        base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
+        ..ProviderSettings::default()
+    }
+}
+
+fn environment(name: &str) -> KeySource {
+    KeySource::Environment(name.to_owned())
+}
+
+fn dotenv(name: &str) -> KeySource {
+    KeySource::DotEnv(name.to_owned())
+}
+
+#[test]
+fn each_provider_has_its_usual_variable() {
+    check(
+        &Desk::new(
+            &[
+                ("ANTHROPIC_API_KEY", "sk-a"),
+                ("OPENAI_API_KEY", "sk-o"),
+                ("GOOGLE_API_KEY", "sk-g"),
+                ("GROQ_API_KEY", "sk-q"),
+                ("OPENROUTER_API_KEY", "sk-r"),
+                ("OTHER_API_KEY", "sk-x"),
+            ],
+            &[],
+        ),
+        &[
+            ("anthropic", "sk-a", environment("ANTHROPIC_API_KEY")),
+            ("google", "sk-g", environment("GOOGLE_API_KEY")),
+            ("groq", "sk-q", environment("GROQ_API_KEY")),
+            ("openai", "sk-o", environment("OPENAI_API_KEY")),
+            ("openrouter", "sk-r", environment("OPENROUTER_API_KEY")),
+        ],
+    );
+}
+
+#[test]
+fn the_first_of_two_variables_of_one_provider_counts() {
+    let both = [("GOOGLE_API_KEY", "sk-1"), ("GEMINI_API_KEY", "sk-2")];
+    check(&Desk::new(&both, &[]), &[("google", "sk-2", environment("GEMINI_API_KEY"))]);
+    check(&Desk::new(&both[..1], &both[1..]), &[("google", "sk-1", environment("GOOGLE_API_KEY"))]);
+}
+
+#[test]
+fn environment_beats_dotenv_beats_key_file_beats_keys_file() {
+    let settings = |desk: &Desk| ProviderSettings {
+        key_file: Some(desk.path("groq.key")),
+        ..ProviderSettings::default()
+    };
+    let desk = |environment: &[(&str, &str)], dotenv: &[(&str, &str)]| {
+        let desk = Desk::new(environment, dotenv).file("keys.toml", 0o600, "groq = \"sk-4\"\n");
+        let settings = settings(&desk);
+        desk.provider("groq", settings)
+    };
+    let variable = |key| [("GROQ_API_KEY", key)];
+    check(
+        &desk(&variable("sk-1"), &variable("sk-2")),
+        &[("groq", "sk-1", environment("GROQ_API_KEY"))],
+    );
+    check(&desk(&[], &variable("sk-2")), &[("groq", "sk-2", dotenv("GROQ_API_KEY"))]);
+    let with_key_file = desk(&[], &[]).file("groq.key", 0o600, "sk-3\n");
+    check(&with_key_file, &[("groq", "sk-3", KeySource::KeyFile(with_key_file.path("groq.key")))]);
+    let without = desk(&[], &[]);
+    check(&without, &[("groq", "sk-4", KeySource::KeyFile(without.path("keys.toml")))]);
+}
+
+#[test]
+fn a_new_provider_has_a_variable_after_its_name_unless_it_names_one() {
+    let named = ProviderSettings {
+        key_env: Some("SECRET_OF_LAB".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let variables =
+        [("MY_LAB_API_KEY", "sk-1"), ("SECRET_OF_LAB", "sk-2"), ("OPENAI_API_KEY", "sk-3")];
+    check(
+        &Desk::new(&variables[..2], &[]).provider("my-lab", lab()),
+        &[("my-lab", "sk-1", environment("MY_LAB_API_KEY"))],
+    );
+    check(
+        &Desk::new(&variables, &[]).provider("openai", named),
+        &[("openai", "sk-2", environment("SECRET_OF_LAB"))],
+    );
+}
+
+#[test]
+fn space_around_a_key_is_cut_and_an_empty_key_is_none() {
+    check(
+        &Desk::new(
+            &[("OPENAI_API_KEY", " \n"), ("GROQ_API_KEY", " sk-1\r\n")],
+            &[("OPENAI_API_KEY", "sk-2")],
+        )
+        .file("keys.toml", 0o400, "anthropic = \"\"\n"),
+        &[
+            ("groq", "sk-1", environment("GROQ_API_KEY")),
+            ("openai", "sk-2", dotenv("OPENAI_API_KEY")),
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_a_key_is_refused_and_not_quoted() {
+    for key in ["sk-1\nsk-2", "sk-\u{e9}", "sk-\u{1b}", "Bearer sk-1", "sk-\u{fffd}"] {
+        let rest = "holds a space, a control character or a letter beyond ASCII\nhint: copy the key again, and nothing around it\n";
+        check_error(
+            &Desk::new(&[("OPENAI_API_KEY", key)], &[]),
+            &format!("\nerror: the API key of `OPENAI_API_KEY` {rest}"),
+        );
+        check_error(
+            &Desk::new(&[], &[("OPENAI_API_KEY", key)]),
+            &format!("\nerror: the API key of `OPENAI_API_KEY` in the `.env` file {rest}"),
+        );
+    }
+}
+
+#[test]
+fn a_keys_file_that_others_can_open_is_refused() {
+    for mode in [0o640, 0o604, 0o644, 0o620, 0o602, 0o610] {
+        check_error(
+            &Desk::new(&[], &[]).file("keys.toml", mode, "openai = \"sk-1\"\n"),
+            "
+error: ~/keys.toml holds API keys and is open to other users
+hint: chmod 600 ~/keys.toml
+",
+        );
+    }
+}
+
+#[test]
+fn a_keys_file_of_another_user_is_refused() {
+    let rendered = |owner| {
+        check_private(Path::new("keys.toml"), owner, 0o100_600, 1000)
+            .map_err(|error| error.render())
+    };
+    assert_eq!(rendered(1000), Ok(()));
+    let expected = "error: keys.toml holds API keys and belongs to another user\nhint: make a copy that belongs to you, and `chmod 600` it\n";
+    assert_eq!(rendered(1001), Err(expected.to_owned()));
+    assert_eq!(rendered(0), Err(expected.to_owned()));
+}
+
+#[test]
+fn a_keys_file_must_be_a_regular_file() {
+    let desk = Desk::new(&[], &[]);
+    fs_err::create_dir_all(desk.path("keys.toml")).unwrap();
+    check_error(&desk, "\nerror: ~/keys.toml is not a regular file\n");
+}
+
+#[test]
+fn a_keys_file_that_cannot_be_understood_is_not_quoted() {
+    let hint = "hint: put the key between double quotes\n";
+    for (text, place) in [
+        ("# mine\nopenai = sk-1\n", "~/keys.toml:2"),
+        ("openai = \"sk-1", "~/keys.toml:1"),
+        ("openai = \"sk-1\"\nopenai = \"sk-2\"", "~/keys.toml:2"),
+        ("[openai]\napi_key = \"sk-1\"", "`openai` in ~/keys.toml"),
+    ] {
+        let desk = Desk::new(&[], &[]).file("keys.toml", 0o600, text);
+        check_error(
+            &desk,
+            &format!("\nerror: {place}: not a line like `provider = \"key\"`\n{hint}"),
+        );
+    }
+}
+
+#[test]
+fn a_provider_without_a_key_knows_how_to_get_one() {
+    let lab = ProviderSettings { key_file: Some("lab.key".into()), ..lab() };
+    let desk = Desk::new(&[], &[]).provider("lab", lab);
+    let keyring = desk.load().unwrap();
+    let hints = ["google", "lab", "nobody"].map(|provider| keyring.hint(provider));
+    let google = format!(
+        "set `GEMINI_API_KEY`, or write `google = \"…\"` into {} (with `chmod 600`)",
+        desk.path("keys.toml").display()
+    );
+    assert_eq!(
+        hints,
+        [Some(google.as_str()), Some("set `LAB_API_KEY`, or write the key into lab.key"), None]
+    );
+}

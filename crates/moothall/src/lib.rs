@@ -1,0 +1,41 @@
+//! The binary's library: flags, configuration, wiring and terminal output. It decides nothing about a trial.
+
+mod args;
+mod commands;
+pub mod config;
+mod context;
+pub mod error;
+pub mod folders;
+pub mod keys;
+mod logging;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::args::Cli;
+use crate::error::{CliError, Exit};
+
+/// Runs the program with the arguments of the process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Clap prints help and versions to stdout and mistakes to stderr; where neither can be written, nobody reads them.
+            let _ = error.print();
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            return if asked { Exit::Fine } else { Exit::Usage }.into();
+        }
+    };
+    terminal::set_color(cli.global.color);
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            let error = CliError::from(error);
+            terminal::show_error(&error);
+            error.exit.into()
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the program tells about its own work, on stderr.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{LogFormat, LogLevel, LogSection};
+
+/// Starts logging. Each `-v` raises the configured level by one.
+pub(crate) fn start(section: &LogSection, verbose: u8) {
+    let levels =
+        [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
+    let words = ["error", "warn", "info", "debug", "trace"];
+    let configured = levels.iter().position(|level| *level == section.level).unwrap_or(1);
+    let level = words[(configured + usize::from(verbose)).min(words.len() - 1)];
+    // Libraries stay at warnings even with -vvv: their traces hold headers and bodies.
+    let filter = EnvFilter::new(format!(
+        "warn,moothall={level},moothall_core={level},moothall_models={level}"
+    ));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second start happens only in tests that share a process; the first one stays.
+    let _ = match section.format {
+        LogFormat::Pretty => {
+            let color =
+                anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+            builder.with_ansi(color).with_target(false).compact().try_init()
+        }
+        LogFormat::Json => builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .try_init(),
+    };
+}
