@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The gate's tools at their pinned versions. `bash .ci/tools.sh` installs all of them; `.ci/run` sources this file.
+#
+# They go to a folder of their own, so that nobody's own copy is replaced; a copy of the right version on PATH is used as it is.
+
+# shellcheck disable=SC2034  # the versions are looked up by the name of the tool
+declare -A tool_versions=(
+    [cargo-nextest]=0.9.151
+    [cargo-deny]=0.20.2
+    [mdbook]=0.5.4
+    [cargo-fuzz]=0.13.2
+)
+
+tools_folder="$HOME/.cache/moothall/tools"
+export PATH="$tools_folder/bin:$PATH"
+
+# Installs one tool if its pinned version is not there.
+install_tool() {
+    local tool=$1 version=${tool_versions[$1]}
+    if has_tool "$tool" "$version"; then
+        echo "$tool $version is there"
+        return
+    fi
+    echo "installing $tool $version"
+    # A debug build: half the time to compile, and none of these tools is what we wait for when they run.
+    CARGO_TARGET_DIR="$tools_folder/target" CARGO_PROFILE_DEV_DEBUG=0 \
+        cargo install --quiet --locked --debug --root "$tools_folder" --version "$version" "$tool"
+    has_tool "$tool" "$version"
+}
+
+has_tool() {
+    local tool=$1 version=$2
+    # The first line is `cargo-deny 0.20.2`, `mdbook v0.5.4` or `cargo-nextest 0.9.151 (…)`.
+    [[ "$("$tool" --version 2>/dev/null | head -n 1)" =~ \ v?"$version"(\ |$) ]]
+}
+
+install_tools() {
+    local tool
+    for tool in cargo-nextest cargo-deny mdbook cargo-fuzz; do
+        install_tool "$tool"
+    done
+    # Gigabytes that only a second install would want.
+    rm -rf "$tools_folder/target"
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    set -euo pipefail
+    cd "$(dirname "${BASH_SOURCE[0]}")/.."
+    install_tools
+    echo "add to your PATH: $tools_folder/bin"
+fi

@@ -1,0 +1,144 @@
+//! A thousand calls at once with a third of them faulty: nothing is lost, doubled or exceeded.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moothall_core::MicroUsd;
+use moothall_core::model::{FailureKind, ModelRequest, UsageBasis};
+use moothall_models::settings::ProviderSettings;
+use moothall_models::{Budget, Ledger};
+use moothall_testkit::{Behaviour, Fault, RetryAfter, Usage, Wire};
+
+use crate::support::{Desk, model_of};
+
+const CALLS: u64 = 1000;
+const CONCURRENT: u32 = 48;
+
+/// SplitMix64: a seeded sequence without a crate.
+fn random(seed: u64, index: u64) -> u64 {
+    let mut z = seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn behaviour(seed: u64, call: u64) -> Behaviour {
+    let good = Behaviour::text("a short answer")
+        .with_latency(Duration::from_millis(random(seed, call) % 8));
+    if random(seed, call ^ 0xfa17) % 100 >= 30 {
+        return good;
+    }
+    let fault = match random(seed, call ^ 0x517e) % 9 {
+        0 => Fault::RateLimited { retry_after: Some(RetryAfter::Milliseconds(5)) },
+        1 => Fault::RateLimited { retry_after: None },
+        2 => Fault::ServerError,
+        3 => Fault::Overloaded,
+        4 => Fault::ConnectionReset,
+        5 => Fault::HalfBody,
+        6 => Fault::InvalidJson,
+        7 => Fault::ResetMidBody,
+        _ => Fault::SlowDrip { chunk: 64, every: Duration::from_millis(1) },
+    };
+    good.with_fault(fault)
+}
+
+fn request(wire: Wire, number: u64) -> ModelRequest {
+    ModelRequest::ask(model_of(wire), format!("Question number {number}: how many?"), 40)
+}
+
+async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
+    let settings =
+        ProviderSettings { concurrent: NonZeroU32::new(CONCURRENT), ..ProviderSettings::default() };
+    let desk = Desk::with(settings, Ledger::new(budget)).await;
+    desk.server.respond_with(move |call| behaviour(seed, call.number));
+    let Desk { server, gateway, ledger } = desk;
+    let (gateway, ledger) = (Arc::new(gateway), Arc::new(ledger));
+    let calls: Vec<_> = (0..CALLS)
+        .map(|number| {
+            let (gateway, ledger) = (Arc::clone(&gateway), Arc::clone(&ledger));
+            tokio::spawn(async move {
+                let report = gateway.call(&request(wire, number), &ledger, None).await;
+                (report.result, ledger.spent())
+            })
+        })
+        .collect();
+    let (mut answered, mut refused, mut failed) = (0, 0, 0);
+    let mut replied = Usage::ZERO;
+    for call in calls {
+        let (result, spent) = call.await.unwrap();
+        assert!(budget.usd.is_none_or(|cap| spent.usd <= cap), "{spent:?} exceeds {budget:?}");
+        assert!(
+            budget.tokens.is_none_or(|cap| spent.tokens <= cap),
+            "{spent:?} exceeds {budget:?}"
+        );
+        match result {
+            Ok(reply) => {
+                assert_eq!(reply.usage_basis, UsageBasis::Reported);
+                replied.input += reply.usage.prompt();
+                replied.output += reply.usage.output;
+                answered += 1;
+            }
+            Err(failure) if failure.kind == FailureKind::OverBudget => refused += 1,
+            Err(failure) => {
+                assert!(failure.kind.is_retryable(), "{failure}");
+                failed += 1;
+            }
+        }
+    }
+    let stats = server.stats();
+    // Bills of answers that arrived whole: each was told to exactly one caller.
+    let told: Vec<_> = stats.bills.iter().filter_map(|bill| bill.reported).collect();
+    assert_eq!(told.len() as u64, answered, "every whole answer reached one caller");
+    let told_tokens: u64 = told.iter().map(|usage| usage.prompt() + usage.output).sum();
+    assert_eq!(told_tokens, replied.input + replied.output, "no usage is lost or doubled");
+    assert_eq!(answered + refused + failed, CALLS);
+    assert!(stats.max_concurrent <= u64::from(CONCURRENT), "{} at once", stats.max_concurrent);
+    let spent = ledger.spent();
+    let billed = stats.billed.prompt() + stats.billed.output;
+    assert!(
+        spent.tokens >= billed,
+        "what the provider bills is covered: {} < {billed}",
+        spent.tokens
+    );
+    Outcome { answered, refused, failed, received: stats.received }
+}
+
+#[derive(Debug)]
+struct Outcome {
+    answered: u64,
+    refused: u64,
+    failed: u64,
+    received: u64,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_calls_with_faults_lose_and_double_nothing() {
+    for wire in Wire::ALL {
+        let outcome = storm(wire, 7, Budget::default()).await;
+        assert_eq!(outcome.refused, 0, "{outcome:?}");
+        assert!(outcome.answered >= CALLS * 95 / 100, "{outcome:?}");
+        assert!(outcome.received > CALLS, "faults were really injected: {outcome:?}");
+        assert!(outcome.failed < CALLS / 20, "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dollar_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
+    let budget = Budget { usd: Some(MicroUsd::new(60_000)), tokens: None };
+    let outcome = storm(Wire::Anthropic, 11, budget).await;
+    assert!(
+        outcome.refused > 0 && outcome.answered > 0,
+        "the budget ends the storm on the way: {outcome:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
+    let budget = Budget { usd: None, tokens: Some(20_000) };
+    let outcome = storm(Wire::OpenAi, 13, budget).await;
+    assert!(
+        outcome.refused > 0 && outcome.answered > 0,
+        "the budget ends the storm on the way: {outcome:?}"
+    );
+}

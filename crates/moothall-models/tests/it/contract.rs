@@ -1,0 +1,45 @@
+//! The contract that every backend keeps, run on all of them.
+
+use std::sync::Arc;
+
+use moothall_core::model::ModelRequest;
+use moothall_models::settings::ProviderSettings;
+use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Scripted, said};
+use moothall_testkit::{Behaviour, FakeProvider, Wire};
+
+use crate::support::{Heard, gateway, model_of};
+
+/// The same request gives the same words, heard or read, and a bill that the ledger knows.
+async fn check(gateway: &Gateway, model: &str) {
+    let request = ModelRequest::ask(model.parse().unwrap(), "What is a moot hall?", 200);
+    let ledger = Ledger::unlimited();
+    let read = gateway.call(&request, &ledger, None).await.result.unwrap();
+    let mut heard = Heard::default();
+    let again = gateway.call(&request, &ledger, Some(&mut heard)).await.result.unwrap();
+    assert_eq!(again, read);
+    assert_eq!((heard.text, heard.restarts), (read.text, 0));
+    assert_eq!(ledger.spent().tokens, read.usage.total() * 2);
+}
+
+#[tokio::test]
+async fn providers_keep_the_contract_of_a_backend() {
+    let server = FakeProvider::start().await.unwrap();
+    server.always(Behaviour::text("A hall where a town argued a matter."));
+    let gateway = gateway(&server, ProviderSettings::default());
+    for wire in Wire::ALL {
+        check(&gateway, &model_of(wire).to_string()).await;
+    }
+}
+
+#[tokio::test]
+async fn the_demonstration_and_scripts_keep_the_contract_of_a_backend() {
+    let gateway = Gateway::new(GatewayOptions {
+        catalog: Catalog::built_in().unwrap(),
+        keys: Default::default(),
+        retry: Default::default(),
+        recording: RecordingMode::Off,
+    })
+    .with_backend("openai", Arc::new(Scripted::function(|_| Ok(said("A hall.")))));
+    check(&gateway, "demo").await;
+    check(&gateway, "openai/gpt-4.1-mini").await;
+}

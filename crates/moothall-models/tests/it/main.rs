@@ -1,0 +1,8 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod chaos;
+mod contract;
+mod faults;
+mod gateway;
+mod local_model;
+mod support;

@@ -1,0 +1,53 @@
+//! `cargo xtask codegen`: writes the committed files that a program can write better than a person.
+//!
+//! A generated file is a path and a command line whose stdout is the file. tidy's `generated` rule runs the same commands and compares.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::shell;
+
+/// A committed file and the command that prints it.
+#[derive(Debug)]
+pub(crate) struct Generated {
+    pub(crate) path: &'static str,
+    command: &'static [&'static str],
+}
+
+/// To add a generated file, add a row.
+pub(crate) const GENERATED: &[Generated] = &[
+    Generated {
+        path: "docs/src/reference/cli.md",
+        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "cli"],
+    },
+    Generated {
+        path: "docs/src/reference/config.md",
+        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "config"],
+    },
+];
+
+impl Generated {
+    /// The file's text as it should be.
+    pub(crate) fn produce(&self, root: &Path) -> Result<String> {
+        shell::read(root, self.command)
+    }
+}
+
+pub(crate) fn run() -> Result<()> {
+    let root = shell::root()?;
+    for generated in GENERATED {
+        let fresh = generated.produce(&root)?;
+        let path = root.join(generated.path);
+        if fs_err::read_to_string(&path).ok().as_ref() == Some(&fresh) {
+            shell::say(&format!("unchanged {}", generated.path));
+            continue;
+        }
+        if let Some(folder) = path.parent() {
+            fs_err::create_dir_all(folder)?;
+        }
+        fs_err::write(&path, fresh)?;
+        shell::say(&format!("written   {}", generated.path));
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! `moothall-core` decides and touches nothing: what it may depend on, and what its sources may not say.
+//!
+//! The list of dependencies is a list of what is allowed, not of what is forbidden, so that a new one is a decision someone
+//! makes here and not a name nobody thought of. Clippy's `disallowed-methods` in core sees types where this rule sees words;
+//! this one also sees `async`, `use` lines and whole modules.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Level, Problem};
+use crate::shell;
+use crate::tokens::{Token, tokens};
+use crate::tree::{Tree, is_test_file};
+
+pub(crate) const ID: &str = "core-purity";
+
+const CORE: &str = "moothall-core";
+const MANIFEST: &str = "crates/moothall-core/Cargo.toml";
+const SOURCES: &str = "crates/moothall-core/src/";
+
+/// What core's manifest may name.
+const DIRECT: &[&str] = &["schemars", "serde", "serde_json", "sha2", "thiserror"];
+
+/// What those bring along: data structures, number formatting, hashing, derive macros.
+const INDIRECT: &[&str] = &[
+    "block-buffer",
+    "cfg-if",
+    "const-oid",
+    "cpufeatures",
+    "crypto-common",
+    "digest",
+    "dyn-clone",
+    "equivalent",
+    "foldhash",
+    "hashbrown",
+    "hybrid-array",
+    "indexmap",
+    "itoa",
+    // Only on ARM, where cpufeatures asks the C library which instructions the CPU has.
+    "libc",
+    "memchr",
+    "proc-macro2",
+    "quote",
+    "ref-cast",
+    "ref-cast-impl",
+    "schemars_derive",
+    "serde_core",
+    "serde_derive",
+    "serde_derive_internals",
+    "syn",
+    "thiserror-impl",
+    "typenum",
+    "unicode-ident",
+    "zmij",
+];
+
+/// Modules of `std` that touch the world.
+const MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
+
+/// Words that make a decision depend on something else than its arguments.
+const WORDS: &[(&str, &str)] = &[
+    ("HashMap", "its order differs from run to run: use BTreeMap"),
+    ("HashSet", "its order differs from run to run: use BTreeSet"),
+    ("Instant", "take time as an argument"),
+    ("SystemTime", "take time as an argument"),
+    ("async", "return an `Effect` and let the engine wait"),
+    ("unsafe", "core has no reason for it"),
+];
+
+/// A crate in core's dependency tree; depth 1 is what the manifest names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Dependency {
+    name: String,
+    depth: usize,
+}
+
+/// Asks cargo what core pulls in on any platform.
+///
+/// `cargo tree -p` and not `cargo metadata`: the latter turns on every feature that any crate of the workspace asks for,
+/// and so shows dependencies that core does not have.
+pub(crate) fn dependencies(root: &Path) -> Result<Vec<Dependency>> {
+    let printed = shell::read(
+        root,
+        &[
+            "cargo",
+            "tree",
+            "--locked",
+            "--package",
+            CORE,
+            "--edges",
+            "normal,build",
+            "--target",
+            "all",
+            "--prefix",
+            "depth",
+            "--format",
+            "{p}",
+            "--no-dedupe",
+        ],
+    )?;
+    let mut found = parse(&printed)?;
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Lines such as `2cpufeatures v0.3.1`.
+fn parse(printed: &str) -> Result<Vec<Dependency>> {
+    let parse_line = |line: &str| {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let (depth, package) = line.split_at(digits);
+        let name = package.split_whitespace().next()?.to_owned();
+        Some(Dependency { name, depth: depth.parse().ok()? })
+    };
+    printed
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| parse_line(line).with_context(|| format!("cannot read `{line}` of cargo tree")))
+        .collect()
+}
+
+pub(crate) fn check_dependencies(dependencies: &[Dependency]) -> Vec<Problem> {
+    let forbidden = |dependency: &&Dependency| match dependency.depth {
+        0 => false,
+        1 => !DIRECT.contains(&dependency.name.as_str()),
+        _ => {
+            !DIRECT.contains(&dependency.name.as_str())
+                && !INDIRECT.contains(&dependency.name.as_str())
+        }
+    };
+    let mut names: Vec<_> =
+        dependencies.iter().filter(forbidden).map(|dependency| &dependency.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| Problem {
+            path: MANIFEST.to_owned(),
+            line: None,
+            rule: ID,
+            level: Level::Fail,
+            message: format!("`{CORE}` pulls in `{name}`, which is not on the list"),
+            hint: format!(
+                "`cargo tree -p {CORE} -i {name}` shows who asks for it; if it does no I/O, list it in xtask/src/tidy/core_purity.rs"
+            ),
+        })
+        .collect()
+}
+
+pub(crate) fn check_sources(tree: &Tree) -> Vec<Problem> {
+    let sources = tree.rust().filter(|(path, _)| path.starts_with(SOURCES) && !is_test_file(path));
+    sources.flat_map(|(path, source)| check_source(path, source)).collect()
+}
+
+fn check_source(path: &str, source: &str) -> Vec<Problem> {
+    let problem = |line, message: String, hint: &str| Problem {
+        path: path.to_owned(),
+        line,
+        rule: ID,
+        level: Level::Fail,
+        message,
+        hint: hint.to_owned(),
+    };
+    let tokens = match tokens(source) {
+        Ok(tokens) => tokens,
+        Err(error) => return vec![problem(None, format!("{error:#}"), "mend the syntax")],
+    };
+    let words = tokens.iter().filter_map(|token| {
+        let (word, cure) = WORDS.iter().find(|(word, _)| *word == token.text)?;
+        Some(problem(Some(token.line), format!("`{word}` in `{CORE}`"), cure))
+    });
+    let modules =
+        std_modules(&tokens).filter(|token| MODULES.contains(&token.text.as_str())).map(|token| {
+            problem(
+                Some(token.line),
+                format!("`std::{}` in `{CORE}`", token.text),
+                "return an `Effect` instead",
+            )
+        });
+    let mut problems: Vec<_> = words.chain(modules).collect();
+    problems.sort_by_key(|problem| problem.line);
+    problems
+}
+
+/// The `fs` of `std::fs` and of `use std::{cmp, fs::File}`.
+fn std_modules(tokens: &[Token]) -> impl Iterator<Item = &Token> {
+    tokens.windows(4).enumerate().flat_map(|(at, window)| match window {
+        [std, colon, colon_again, next]
+            if std.text == "std" && colon.text == ":" && colon_again.text == ":" =>
+        {
+            if next.text == "{" { first_of_each(&tokens[at + 4..]) } else { vec![next] }
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The first token of each item of a brace group whose opening brace was just passed.
+fn first_of_each(tokens: &[Token]) -> Vec<&Token> {
+    let mut firsts = Vec::new();
+    let mut depth = 0;
+    let mut starts = true;
+    for token in tokens {
+        match token.text.as_str() {
+            "}" if depth == 0 => break,
+            "}" => depth -= 1,
+            "{" => depth += 1,
+            "," if depth == 0 => {
+                starts = true;
+                continue;
+            }
+            _ if starts => firsts.push(token),
+            _ => {}
+        }
+        starts = false;
+    }
+    firsts
+}
+
+#[cfg(test)]
+#[path = "core_purity_tests.rs"]
+mod tests;

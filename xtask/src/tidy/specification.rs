@@ -1,0 +1,109 @@
+//! Every promise of SPECIFICATION.md names the test or benchmark that shows it, and that one exists.
+//!
+//! In code spans: `test:budget::ledger_never_overshoots`, with groups as in a shell
+//! (`test:faults::{openai,ollama}::connection_reset`), and `bench:gateway`.
+
+use std::collections::BTreeSet;
+
+use pulldown_cmark::{Event, Options, Parser};
+
+use super::{Level, Problem, line_of};
+use crate::tokens::tokens;
+use crate::tree::{Tree, is_test_file};
+
+pub(crate) const ID: &str = "specification";
+
+const SPECIFICATION: &str = "SPECIFICATION.md";
+
+/// The words of one test file: its identifiers, those inside macros included, and the modules its path stands for.
+struct TestFile {
+    words: BTreeSet<String>,
+}
+
+pub(crate) fn check(tree: &Tree, benches: &[String]) -> Vec<Problem> {
+    let Some(text) = tree.text(SPECIFICATION) else {
+        return vec![problem(None, "is missing".to_owned())];
+    };
+    let files: Vec<TestFile> =
+        tree.rust().filter(|(path, _)| is_test_file(path)).map(read).collect();
+    let mut problems = Vec::new();
+    for (code, offset) in code_spans(text) {
+        let line = Some(line_of(text, offset));
+        if let Some(names) = code.strip_prefix("test:") {
+            let missing =
+                expand(names).into_iter().filter(|name| !files.iter().any(|file| file.has(name)));
+            problems
+                .extend(missing.map(|name| problem(line, format!("there is no test `{name}`"))));
+        } else if let Some(name) = code.strip_prefix("bench:")
+            && !benches.iter().any(|bench| bench == name)
+        {
+            problems.push(problem(line, format!("there is no `cargo xtask bench {name}`")));
+        }
+    }
+    problems
+}
+
+impl TestFile {
+    /// Whether every part of the path is a word of this file.
+    ///
+    /// Weaker than asking the test runner, which would have to build everything; strong enough to catch a rename.
+    fn has(&self, name: &str) -> bool {
+        name.split("::").all(|part| self.words.contains(part))
+    }
+}
+
+fn read((path, source): (&str, &str)) -> TestFile {
+    // A file that does not parse has no tests; the compiler says more about it than we could.
+    let mut words: BTreeSet<String> =
+        tokens(source).unwrap_or_default().into_iter().map(|token| token.text).collect();
+    for part in path.split('/') {
+        let module = part.trim_end_matches(".rs").replace('-', "_");
+        // `ledger_tests.rs` is the module `ledger::tests`.
+        if let Some(parent) = module.strip_suffix("_tests") {
+            words.extend([parent.to_owned(), "tests".to_owned()]);
+        }
+        words.insert(module);
+    }
+    TestFile { words }
+}
+
+fn code_spans(text: &str) -> impl Iterator<Item = (String, usize)> {
+    let events = Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter();
+    events.filter_map(|(event, range)| match event {
+        Event::Code(code) => Some((code.to_string(), range.start)),
+        _ => None,
+    })
+}
+
+/// `a::{b,c}::d` becomes `a::b::d` and `a::c::d`.
+fn expand(names: &str) -> Vec<String> {
+    let group =
+        names.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    match group {
+        None => vec![names.to_owned()],
+        Some((before, (choices, after))) => choices
+            .split(',')
+            .flat_map(|choice| {
+                expand(after)
+                    .into_iter()
+                    .map(move |after| format!("{before}{}{after}", choice.trim()))
+            })
+            .collect(),
+    }
+}
+
+fn problem(line: Option<usize>, message: String) -> Problem {
+    Problem {
+        path: SPECIFICATION.to_owned(),
+        line,
+        rule: ID,
+        level: Level::Fail,
+        message,
+        hint: "a promise names its test as `test:module::name` or its benchmark as `bench:name`, or says that it is untested"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "specification_tests.rs"]
+mod tests;
