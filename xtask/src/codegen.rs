@@ -25,6 +25,10 @@ pub(crate) const GENERATED: &[Generated] = &[
         path: "docs/src/reference/config.md",
         command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "config"],
     },
+    Generated {
+        path: "docs/src/reference/models.md",
+        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "models"],
+    },
 ];
 
 impl Generated {

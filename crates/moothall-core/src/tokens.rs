@@ -9,21 +9,31 @@ pub fn tokens_at_most(text: &str) -> u64 {
     text.len() as u64
 }
 
-/// The number of tokens to expect, within a quarter for prose and tables.
+/// The number of tokens to expect, within a quarter for prose, tables and JSON.
 pub fn tokens_expected(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let letters = count(bytes, |byte| (byte | 0x20).wrapping_sub(b'a') < 26);
+    let digits = count(bytes, |byte| byte.wrapping_sub(b'0') < 10);
+    let spaces = count(bytes, |byte| byte == b' ');
+    let breaks = count(bytes, |byte| byte.wrapping_sub(b'\t') < 5);
+    let beyond_ascii = count(bytes, |byte| byte >= 0x80);
+    let signs = bytes.len() as u64 - letters - digits - spaces - breaks - beyond_ascii;
     // Thousandths of a token for each byte, by kind; fitted to SmolLM2's tokenizer on prose, JSON and fact sheets.
-    let thousandths: u64 = text
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' => 260,
-            b'0'..=b'9' => 1000,
-            b' ' => 30,
-            b'\n' | b'\t' | b'\r' => 500,
-            0x80.. => 450,
-            _ => 850,
-        })
-        .sum();
+    let thousandths = letters * 260
+        + digits * 1000
+        + spaces * 30
+        + breaks * 500
+        + beyond_ascii * 300
+        + signs * 850;
     thousandths.div_ceil(1000)
+}
+
+/// Counts in steps that fit a byte, which the compiler turns into vector instructions: this runs over every prompt.
+fn count(bytes: &[u8], is: impl Fn(u8) -> bool) -> u64 {
+    bytes
+        .chunks(255)
+        .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>()))
+        .sum()
 }
 
 #[cfg(test)]

@@ -19,6 +19,20 @@ fn a_fact_sheet_has_far_more_tokens_than_prose_of_its_length() {
     assert!(tokens_expected(row) * 2 > row.len() as u64);
 }
 
+#[test]
+fn every_byte_is_counted_once_and_by_its_kind() {
+    let expected = |text: &str| tokens_expected(text);
+    assert_eq!(expected(&"a".repeat(1000)), 260);
+    assert_eq!(expected(&"Z".repeat(1000)), 260);
+    assert_eq!(expected(&"7".repeat(1000)), 1000);
+    assert_eq!(expected(&" ".repeat(1000)), 30);
+    assert_eq!(expected(&"\n".repeat(1000)), 500);
+    assert_eq!(expected(&"{".repeat(1000)), 850);
+    assert_eq!(expected(&"@[`".repeat(1000)), 2550);
+    assert_eq!(expected(&"é".repeat(1000)), 600);
+    assert_eq!(expected(""), 0);
+}
+
 proptest! {
     #[test]
     fn the_expected_count_never_exceeds_the_bound(text in any::<String>()) {

@@ -126,7 +126,7 @@ impl Catalog {
         settings: &BTreeMap<String, ProviderSettings>,
     ) -> Result<(), CatalogError> {
         for (name, own) in settings {
-            let mut provider = match (self.providers.remove(name), &own.base_url) {
+            let mut provider = match (self.providers.get(name).cloned(), &own.base_url) {
                 (Some(provider), _) => provider,
                 (None, Some(base_url)) => Provider::compatible(name, base_url),
                 (None, None) => return Err(CatalogError::NoAddress(name.clone())),
@@ -204,7 +204,7 @@ impl Provider {
         Ok(Self {
             name: name.to_owned(),
             wire: row.wire,
-            base_url: row.base_url,
+            base_url: rows::checked_address(name, &row.base_url)?,
             own_address: false,
             key_env: row.key_env,
             default_model: row.default_model,

@@ -1,1 +1,396 @@
+use moothall_core::MicroUsd;
+use moothall_core::model::{ModelRequest, Usage};
+use proptest::prelude::*;
+
 use super::*;
+
+fn built_in() -> Catalog {
+    Catalog::built_in().unwrap()
+}
+
+fn card(catalog: &Catalog, model: &str) -> ModelCard {
+    catalog.card(&model.parse().unwrap())
+}
+
+fn with_rows(rows: &str) -> Catalog {
+    let mut catalog = built_in();
+    catalog.add(rows).unwrap();
+    catalog
+}
+
+fn configured(name: &str, settings: ProviderSettings) -> Result<Catalog, CatalogError> {
+    let mut catalog = built_in();
+    catalog.configure(&BTreeMap::from([(name.to_owned(), settings)]))?;
+    Ok(catalog)
+}
+
+#[test]
+fn the_built_in_table_lists_six_providers_and_its_date() {
+    let catalog = built_in();
+    let names: Vec<_> = catalog.providers().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(names, ["anthropic", "google", "groq", "ollama", "openai", "openrouter"]);
+    assert_eq!(catalog.dated().len(), "2026-11-15".len());
+}
+
+#[test]
+fn every_default_model_is_listed_with_its_limits_and_its_price() {
+    let catalog = built_in();
+    for provider in catalog.providers() {
+        let model = format!("{}/{}", provider.name, provider.default_model.as_ref().unwrap());
+        let card = card(&catalog, &model);
+        assert!(card.listed && card.context.is_some() && card.max_output.is_some(), "{model}");
+        assert_eq!(card.prices.unwrap().is_free(), provider.free, "{model}");
+    }
+}
+
+#[test]
+fn every_listed_model_has_a_provider_a_window_that_holds_its_answer_and_a_price_or_is_free() {
+    let catalog = built_in();
+    for name in catalog.models.keys() {
+        let card = card(&catalog, name);
+        let provider = catalog.provider(card.model.provider()).unwrap();
+        assert!(card.context.unwrap() >= u64::from(card.max_output.unwrap()), "{name}");
+        let prices = card.prices.unwrap();
+        assert_eq!(prices.is_free(), provider.free, "{name}");
+        // Reading a cache never costs more than not having one, and long prompts never cost less than short ones.
+        let above = prices.above.map_or(prices.base, |(_, above)| above);
+        for price in [prices.base, above] {
+            assert!(price.cache_read.unwrap_or_default() <= price.input, "{name}");
+        }
+        assert!(above.input >= prices.base.input && above.output >= prices.base.output, "{name}");
+    }
+}
+
+#[test]
+fn the_models_of_a_provider_are_its_own() {
+    let models: Vec<_> =
+        built_in().models_of("groq").iter().map(|card| card.model.to_string()).collect();
+    assert_eq!(
+        models,
+        ["groq/llama-3.3-70b-versatile", "groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-20b"]
+    );
+    assert_eq!(built_in().models_of("nobody"), []);
+}
+
+#[test]
+fn an_unlisted_model_gets_careful_assumptions_and_no_price() {
+    let expected = ModelCard {
+        model: "openai/gpt-99".parse().unwrap(),
+        context: None,
+        max_output: None,
+        temperature: true,
+        effort: false,
+        structured: true,
+        cache_minimum: None,
+        prices: None,
+        listed: false,
+    };
+    assert_eq!(card(&built_in(), "openai/gpt-99"), expected);
+    assert_eq!(card(&built_in(), "nobody/gpt-99").prices, None);
+}
+
+#[test]
+fn an_unlisted_model_on_the_users_own_machine_is_free() {
+    let card = card(&built_in(), "ollama/some-model:1b");
+    assert_eq!((card.listed, card.prices), (false, Some(Prices::free())));
+}
+
+#[test]
+fn the_demonstration_takes_everything_and_costs_nothing() {
+    let card = card(&built_in(), "demo");
+    assert!(card.listed && card.structured && card.effort && card.temperature);
+    assert!(card.prices.unwrap().is_free());
+}
+
+#[test]
+fn rows_of_the_user_replace_rows_of_the_same_name_and_leave_the_others() {
+    let catalog = with_rows(
+        r#"
+        dated = "2027-01-01"
+        [model."openai/gpt-5-mini"]
+        context = 1000
+        price = { input = 1, output = 2.5 }
+        "#,
+    );
+    let replaced = card(&catalog, "openai/gpt-5-mini");
+    let price = Price {
+        input: MicroUsd::new(1_000_000),
+        output: MicroUsd::new(2_500_000),
+        ..Price::default()
+    };
+    let expected = ModelCard {
+        model: "openai/gpt-5-mini".parse().unwrap(),
+        context: Some(1000),
+        prices: Some(Prices { base: price, above: None }),
+        listed: true,
+        ..card(&built_in(), "openai/gpt-99")
+    };
+    assert_eq!(replaced, expected);
+    assert_eq!(catalog.dated(), "2027-01-01");
+    assert_eq!(card(&catalog, "openai/gpt-4.1-mini"), card(&built_in(), "openai/gpt-4.1-mini"));
+}
+
+#[test]
+fn rows_of_the_user_may_add_a_provider() {
+    let catalog = with_rows(
+        r#"
+        [provider.lab]
+        wire = "openai-chat"
+        base_url = "https://lab.example/v1/"
+        concurrent = 3
+        timeout_seconds = 5
+        "#,
+    );
+    let expected = Provider {
+        name: "lab".to_owned(),
+        wire: Wire::OpenAiChat,
+        // Without the slash at the end, because paths begin with one.
+        base_url: "https://lab.example/v1".to_owned(),
+        own_address: false,
+        key_env: Vec::new(),
+        default_model: None,
+        free: false,
+        schema: SchemaForm::Full,
+        max_tokens_field: "max_tokens".to_owned(),
+        cache_control_in_parts: false,
+        limits: Limits {
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            concurrent: NonZeroU32::new(3).unwrap(),
+        },
+        timeout: Duration::from_secs(5),
+    };
+    assert_eq!(catalog.provider("lab"), Some(&expected));
+}
+
+#[track_caller]
+fn check_bad_rows(rows: &str, expected: &str) {
+    let error = built_in().add(rows).unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn rows_that_make_no_sense_are_refused() {
+    check_bad_rows("[model", "the table cannot be read");
+    check_bad_rows("[modell.\"a/b\"]", "unknown field `modell`");
+    check_bad_rows("[model.\"a/b\"]\nprize = 1", "unknown field `prize`");
+    check_bad_rows("[model.\"a/b\"]\nprice = { input = 1 }", "missing field `output`");
+    check_bad_rows(
+        "[model.\"a/b\"]\nprice = { input = -1, output = 1 }",
+        "the table cannot be read",
+    );
+    check_bad_rows(
+        "[model.\"a/b\"]\nprice = { input = 1, output = 1, cache_raed = 1 }",
+        "unknown field `cache_raed`",
+    );
+    check_bad_rows(
+        "[model.\"a/b\"]\nprice_above = { prompt_tokens = 1, input = 1, output = 1, cache_raed = 1 }",
+        "unknown field `cache_raed`",
+    );
+    check_bad_rows("[model.gpt]", "`gpt` does not name a model; write provider/name");
+    check_bad_rows(
+        "[provider.lab]\nwire = \"openai-chat\"\nbase_url = \"https://lab.example\"\nconcurrent = 0",
+        "provider `lab` allows no concurrent calls",
+    );
+    check_bad_rows(
+        "[provider.lab]\nwire = \"openai-chat\"\nbase_url = \"lab.example\"",
+        "the base_url of provider `lab` cannot be used: it is not a URL",
+    );
+}
+
+#[test]
+fn settings_replace_what_they_name_and_nothing_else() {
+    let settings = ProviderSettings {
+        key_env: Some("MY_KEY".to_owned()),
+        requests_per_minute: NonZeroU32::new(60),
+        tokens_per_minute: NonZeroU32::new(1000),
+        concurrent: NonZeroU32::new(2),
+        timeout: Some(Duration::from_secs(9)),
+        default_model: Some("gpt-5-mini".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let catalog = configured("openai", settings).unwrap();
+    let expected = Provider {
+        key_env: vec!["MY_KEY".to_owned()],
+        default_model: Some("gpt-5-mini".to_owned()),
+        limits: Limits {
+            requests_per_minute: NonZeroU32::new(60),
+            tokens_per_minute: NonZeroU32::new(1000),
+            concurrent: NonZeroU32::new(2).unwrap(),
+        },
+        timeout: Duration::from_secs(9),
+        ..built_in().provider("openai").unwrap().clone()
+    };
+    assert_eq!(catalog.provider("openai"), Some(&expected));
+    assert!(expected.needs_key());
+    let unchanged = configured("openai", ProviderSettings::default()).unwrap();
+    assert_eq!(unchanged.provider("openai"), built_in().provider("openai"));
+}
+
+#[test]
+fn a_built_in_provider_at_the_users_own_address_demands_no_key_and_takes_any_schema() {
+    let settings = ProviderSettings {
+        base_url: Some("http://127.0.0.1:8080/v1/".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let catalog = configured("openai", settings).unwrap();
+    let expected = Provider {
+        base_url: "http://127.0.0.1:8080/v1".to_owned(),
+        own_address: true,
+        schema: SchemaForm::Full,
+        ..built_in().provider("openai").unwrap().clone()
+    };
+    assert_eq!(catalog.provider("openai"), Some(&expected));
+    assert!(!expected.needs_key());
+}
+
+#[test]
+fn a_new_provider_needs_only_an_address() {
+    let settings = ProviderSettings {
+        base_url: Some("https://lab.example/v1".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let catalog = configured("lab", settings).unwrap();
+    let expected = Provider {
+        name: "lab".to_owned(),
+        wire: Wire::OpenAiChat,
+        base_url: "https://lab.example/v1".to_owned(),
+        own_address: true,
+        key_env: vec!["LAB_API_KEY".to_owned()],
+        default_model: None,
+        free: false,
+        schema: SchemaForm::Full,
+        max_tokens_field: "max_tokens".to_owned(),
+        cache_control_in_parts: false,
+        limits: Limits {
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            concurrent: NonZeroU32::new(8).unwrap(),
+        },
+        timeout: Duration::from_secs(180),
+    };
+    assert_eq!(catalog.provider("lab"), Some(&expected));
+    assert_eq!(
+        configured("lab", ProviderSettings::default()).unwrap_err(),
+        CatalogError::NoAddress("lab".to_owned())
+    );
+}
+
+#[track_caller]
+fn check_address(base_url: &str, expected: Result<&str, &str>) {
+    let settings =
+        ProviderSettings { base_url: Some(base_url.to_owned()), ..ProviderSettings::default() };
+    let got = configured("lab", settings)
+        .map(|catalog| catalog.provider("lab").unwrap().base_url.clone());
+    let bad = |reason: &str| format!("the base_url of provider `lab` cannot be used: {reason}");
+    assert_eq!(
+        got.map_err(|error| error.to_string()),
+        expected.map(str::to_owned).map_err(bad),
+        "{base_url}"
+    );
+}
+
+#[test]
+fn an_address_is_a_plain_http_address() {
+    check_address("https://lab.example", Ok("https://lab.example"));
+    check_address("https://lab.example/", Ok("https://lab.example"));
+    check_address("https://lab.example/v1//", Ok("https://lab.example/v1"));
+    check_address("http://[::1]:8080/v1", Ok("http://[::1]:8080/v1"));
+    // What was looked at is what is used.
+    check_address(" https://LAB.example/v1\n", Ok("https://lab.example/v1"));
+    check_address("https:\\\\lab.example\\v1", Ok("https://lab.example/v1"));
+    for text in ["", "lab.example/v1", "//lab.example", "https://", "https://a b/"] {
+        check_address(text, Err("it is not a URL"));
+    }
+    for text in ["ftp://lab.example", "file:///etc/passwd", "data:text/plain,a", "localhost:8080"] {
+        check_address(text, Err("it must begin with https:// or http://"));
+    }
+    for text in
+        ["https://ada@lab.example", "https://ada:key@lab.example", "https://:key@lab.example"]
+    {
+        check_address(
+            text,
+            Err("it holds a user name or password; keys come from the environment or a key file"),
+        );
+    }
+    for text in ["https://lab.example?key=1", "https://lab.example/v1?", "https://lab.example/#a"] {
+        check_address(text, Err("it holds a query or fragment"));
+    }
+}
+
+#[test]
+fn a_refused_setting_leaves_the_provider_as_it_was() {
+    let mut catalog = built_in();
+    let settings =
+        ProviderSettings { base_url: Some("nowhere".to_owned()), ..ProviderSettings::default() };
+    let result = catalog.configure(&BTreeMap::from([("openai".to_owned(), settings)]));
+    assert!(result.is_err());
+    assert_eq!(catalog.provider("openai"), built_in().provider("openai"));
+}
+
+fn price(input: &str, output: &str) -> Price {
+    Price { input: input.parse().unwrap(), output: output.parse().unwrap(), ..Price::default() }
+}
+
+#[track_caller]
+fn check_cost(price: Price, usage: Usage, expected: u64) {
+    assert_eq!(Prices { base: price, above: None }.cost(&usage), MicroUsd::new(expected));
+}
+
+#[test]
+fn a_cost_is_rounded_up_once_for_the_whole_call() {
+    let usage = |input, output| Usage { input, output, ..Usage::default() };
+    check_cost(price("0.01", "0"), usage(1, 0), 1);
+    check_cost(price("0.01", "0"), usage(100, 0), 1);
+    check_cost(price("0.01", "0"), usage(101, 0), 2);
+    check_cost(price("0.5", "0.5"), usage(1, 1), 1);
+    check_cost(price("0.000001", "0"), usage(1_000_000, 0), 1);
+    check_cost(price("3", "15"), usage(1_000_000, 1_000_000), 18_000_000);
+    check_cost(price("3", "15"), usage(0, 0), 0);
+}
+
+#[test]
+fn a_cost_beyond_all_numbers_is_held_at_the_largest() {
+    let most = MicroUsd::new(u64::MAX);
+    let price = Price {
+        input: most,
+        output: most,
+        cache_read: Some(most),
+        cache_write_5m: Some(most),
+        cache_write_1h: Some(most),
+    };
+    let usage = Usage {
+        input: u64::MAX,
+        cache_read: u64::MAX,
+        cache_write_5m: u64::MAX,
+        cache_write_1h: u64::MAX,
+        output: u64::MAX,
+        reasoning: u64::MAX,
+    };
+    check_cost(price, usage, u64::MAX);
+}
+
+proptest! {
+    #[test]
+    fn no_possible_usage_costs_more_than_was_reserved(
+        model in any::<prop::sample::Index>(),
+        letters in 0..300_000_usize,
+        max_tokens in 1..200_000_u32,
+        parts in prop::array::uniform4(0..=1000_u64),
+        output in 0..=1000_u64,
+    ) {
+        let catalog = built_in();
+        let names: Vec<_> = catalog.models.keys().collect();
+        let card = card(&catalog, names[model.index(names.len())]);
+        let request = ModelRequest::ask(card.model.clone(), "a".repeat(letters), max_tokens);
+        // Any split of any part of the largest prompt into the four kinds of prompt tokens.
+        let prompt = request.prompt_tokens_at_most();
+        let [input, cache_read, cache_write_5m, cache_write_1h] = parts.map(|part| prompt / 4 * part / 1000);
+        let output = u64::from(max_tokens) * output / 1000;
+        let usage = Usage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: 0 };
+        let prices = card.prices.unwrap();
+        prop_assert!(prices.cost(&usage) <= prices.cost_at_most(&request));
+        let longest = Usage { input: 0, cache_write_1h: prompt, output: max_tokens.into(), ..Usage::default() };
+        prop_assert!(prices.cost(&longest) <= prices.cost_at_most(&request));
+    }
+}

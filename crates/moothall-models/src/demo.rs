@@ -13,6 +13,9 @@ pub const DEMO_MODEL: &str = "demo (a demonstration, not a model)";
 /// How deep a schema may refer to itself before the demonstration stops following it.
 const MAX_DEPTH: usize = 12;
 
+/// How much it writes at most, whatever lengths a schema asks for.
+const MAX_BYTES: usize = 256 * 1024;
+
 /// See the module documentation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demo;
@@ -42,7 +45,8 @@ impl Backend for Demo {
 fn answer_text(request: &ModelRequest) -> String {
     if let Some(schema) = &request.schema {
         let schema: Value = serde_json::from_str(schema.text()).unwrap_or(Value::Null);
-        return example(&schema, &schema, 0).to_string();
+        let example = Example { root: &schema, room: MAX_BYTES }.of(&schema, 0);
+        return example.unwrap_or(Value::Null).to_string();
     }
     let question = request
         .turns
@@ -57,61 +61,171 @@ fn answer_text(request: &ModelRequest) -> String {
     )
 }
 
-/// A value that follows a JSON schema: the first of every choice, the smallest of every range.
-fn example(schema: &Value, root: &Value, depth: usize) -> Value {
-    let Some(schema) = schema.as_object().filter(|_| depth < MAX_DEPTH) else { return Value::Null };
-    let deeper = |schema: &Value| example(schema, root, depth + 1);
-    if let Some(value) = schema.get("const") {
-        return value.clone();
-    }
-    if let Some(value) = schema.get("enum").and_then(|choices| choices.get(0)) {
-        return value.clone();
-    }
-    if let Some(target) = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|path| root.pointer(path.strip_prefix('#')?))
-    {
-        return deeper(target);
-    }
-    if let Some(choice) = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(*keyword)?.get(0))
-    {
-        return deeper(choice);
-    }
-    if let Some(Value::Array(parts)) = schema.get("allOf") {
-        let parts = parts.iter().map(deeper).filter_map(|part| part.as_object().cloned());
-        return Value::Object(parts.flatten().collect());
-    }
-    let kind = schema.get("type").map(|kind| kind.get(0).unwrap_or(kind)).and_then(Value::as_str);
-    let unsaid = if schema.contains_key("properties") { "object" } else { "string" };
-    match kind.unwrap_or(unsaid) {
-        "object" => {
-            let fields =
-                schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-            Value::Object(
-                fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), deeper(field)))
-                    .collect::<Map<_, _>>(),
-            )
+/// A value that follows a JSON schema: the first of every choice, the smallest of every range. Nothing where the schema goes on for
+/// ever; then the choice, the optional field or the list that holds it does without.
+struct Example<'a> {
+    root: &'a Value,
+    /// Bytes that may still be written.
+    room: usize,
+}
+
+impl Example<'_> {
+    fn of(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        self.room = self.room.checked_sub(8)?;
+        let schema = match schema {
+            Value::Object(schema) if depth < MAX_DEPTH => schema,
+            Value::Bool(true) => return Some(json!("demonstration")),
+            _ => return None,
+        };
+        if let Some(value) = schema.get("const") {
+            return Some(value.clone());
         }
-        "array" => {
-            let count = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).min(100);
-            let item = schema.get("items").map_or(Value::Null, deeper);
-            json!(vec![item; usize::try_from(count).unwrap_or(1)])
+        if let Some(value) = schema.get("enum").and_then(|choices| choices.get(0)) {
+            return Some(value.clone());
         }
-        "integer" | "number" => json!(smallest(schema)),
-        "boolean" => json!(false),
-        "null" => Value::Null,
-        _ => json!(demonstration_text(schema)),
+        let target = schema.get("$ref").and_then(Value::as_str);
+        if let Some(target) = target.and_then(|path| self.root.pointer(path.strip_prefix('#')?)) {
+            return self.of(target, depth + 1);
+        }
+        match self.parts(schema, depth)? {
+            parts if parts.is_empty() => self.of_type(schema, depth),
+            parts if parts.iter().all(Value::is_object) => {
+                let fields = parts.into_iter().filter_map(|part| match part {
+                    Value::Object(fields) => Some(fields),
+                    _ => None,
+                });
+                Some(Value::Object(fields.flatten().collect()))
+            }
+            parts => parts.into_iter().next(),
+        }
+    }
+
+    /// What `anyOf`, `oneOf` and `allOf` ask for, and the fields beside them.
+    fn parts(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Vec<Value>> {
+        let mut parts = Vec::new();
+        for choices in ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)) {
+            let choices = choices.as_array().map_or(&[][..], Vec::as_slice);
+            if !choices.is_empty() {
+                parts.push(choices.iter().find_map(|choice| self.of(choice, depth + 1))?);
+            }
+        }
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            parts.push(self.of(part, depth + 1)?);
+        }
+        if !parts.is_empty() && schema.contains_key("properties") {
+            parts.push(self.object(schema, depth)?);
+        }
+        Some(parts)
+    }
+
+    fn of_type(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let kind =
+            schema.get("type").map(|kind| kind.get(0).unwrap_or(kind)).and_then(Value::as_str);
+        let unsaid = if schema.contains_key("properties") { "object" } else { "string" };
+        match kind.unwrap_or(unsaid) {
+            "object" => self.object(schema, depth),
+            "array" => self.array(schema, depth),
+            "integer" => Some(json!(smallest_integer(schema))),
+            "number" => Some(smallest_number(schema)),
+            "boolean" => Some(json!(false)),
+            "null" => Some(Value::Null),
+            _ => {
+                let text = demonstration_text(schema);
+                self.room = self.room.checked_sub(text.len())?;
+                Some(json!(text))
+            }
+        }
+    }
+
+    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|required| required.iter().any(|one| one == name));
+        let mut fields = Map::new();
+        for (name, field) in
+            schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            match self.of(field, depth + 1) {
+                Some(value) => {
+                    self.room = self.room.checked_sub(name.len())?;
+                    fields.insert(name.clone(), value);
+                }
+                None if is_required(name) => return None,
+                None => {}
+            }
+        }
+        Some(Value::Object(fields))
+    }
+
+    fn array(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let count = |keyword: &str| {
+            schema
+                .get(keyword)
+                .and_then(Value::as_u64)
+                .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+        };
+        let least = count("minItems").unwrap_or(0);
+        let wanted = count("minItems").unwrap_or(1).min(count("maxItems").unwrap_or(usize::MAX));
+        let prefix =
+            schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let any = Value::Bool(true);
+        let rest = schema.get("items").unwrap_or(&any);
+        let mut items = Vec::new();
+        for item in prefix.iter().chain(std::iter::repeat(rest)).take(wanted) {
+            match self.of(item, depth + 1) {
+                Some(value) => items.push(value),
+                None => break,
+            }
+        }
+        (items.len() >= least).then_some(Value::Array(items))
     }
 }
 
-fn smallest(schema: &Map<String, Value>) -> i64 {
-    let whole = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
-    let from = whole("minimum").or_else(|| whole("exclusiveMinimum").map(|below| below + 1.0));
-    let value = from.unwrap_or_else(|| whole("maximum").map_or(1.0, |maximum| maximum.min(1.0)));
-    value.ceil() as i64
+fn bound(schema: &Map<String, Value>, keyword: &str) -> Option<f64> {
+    schema.get(keyword).and_then(Value::as_f64)
+}
+
+fn smallest_integer(schema: &Map<String, Value>) -> i64 {
+    let bound = |keyword: &str| bound(schema, keyword);
+    let above = bound("exclusiveMinimum").map(|above| above.floor() + 1.0);
+    let below = bound("exclusiveMaximum").map(|below| below.ceil() - 1.0);
+    let from = larger(bound("minimum").map(f64::ceil), above);
+    let until = smaller(bound("maximum").map(f64::floor), below);
+    in_steps(schema, from, until) as i64
+}
+
+fn smallest_number(schema: &Map<String, Value>) -> Value {
+    let bound = |keyword: &str| bound(schema, keyword);
+    // Half of the way where the other end is known, one step where it is not.
+    let above = bound("exclusiveMinimum").map(|above| {
+        let end = smaller(bound("maximum"), bound("exclusiveMaximum"));
+        end.map_or(above + 1.0, |end| f64::midpoint(above, end))
+    });
+    let below = bound("exclusiveMaximum").map(|below| below - 1.0);
+    let from = larger(bound("minimum"), above);
+    let number = in_steps(schema, from, smaller(bound("maximum"), below));
+    if number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
+}
+
+fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.zip(b).map(|(a, b)| a.max(b)).or(a).or(b)
+}
+
+fn smaller(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.zip(b).map(|(a, b)| a.min(b)).or(a).or(b)
+}
+
+/// The smallest number of a range, or else 1 or the largest; rounded to a whole number of steps where the schema has steps.
+fn in_steps(schema: &Map<String, Value>, from: Option<f64>, until: Option<f64>) -> f64 {
+    let step = bound(schema, "multipleOf").filter(|step| *step > 0.0);
+    match (from, step) {
+        (Some(from), Some(step)) => (from / step).ceil() * step,
+        (Some(from), None) => from,
+        (None, step) => {
+            let number = until.map_or(1.0, |until| until.min(1.0));
+            step.map_or(number, |step| (number / step).floor() * step)
+        }
+    }
 }
 
 fn demonstration_text(schema: &Map<String, Value>) -> String {

@@ -1,1 +1,208 @@
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use moothall_core::model::{OutputSchema, Turn};
+use moothall_core::structured::OutputCheck;
+
 use super::*;
+use crate::SchemaCheck;
+use crate::backend::Listener;
+use crate::catalog::Catalog;
+
+#[derive(Default)]
+struct Pieces(Vec<String>);
+
+impl Listener for Pieces {
+    fn text(&mut self, piece: &str) {
+        self.0.push(piece.to_owned());
+    }
+
+    fn restart(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn ask(question: &str) -> ModelRequest {
+    ModelRequest::ask("demo".parse().unwrap(), question, 1000)
+}
+
+fn ask_for(schema: &str) -> ModelRequest {
+    ModelRequest { schema: Some(OutputSchema::parse("s", schema).unwrap()), ..ask("Fill it in.") }
+}
+
+fn answer(request: &ModelRequest) -> (Answer, Vec<String>) {
+    let card = Catalog::built_in().unwrap().card(&request.model);
+    let mut pieces = Pieces::default();
+    let call = Call { request, card: &card, listener: Some(&mut pieces) };
+    let polled = pin!(Demo.answer(call)).as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let Poll::Ready(Ok(answered)) = polled else { panic!("the demonstration always answers") };
+    (answered.answer, pieces.0)
+}
+
+#[test]
+fn the_demonstration_says_what_it_is_and_how_to_get_a_real_answer() {
+    let (answer, _) = answer(&ask("What is a moot hall?"));
+    let text = "This is a demonstration: no model was asked. Your question has 20 characters. To get a real answer, set a key such as \
+                ANTHROPIC_API_KEY, or run a local model, and choose it with --model.";
+    assert_eq!(
+        answer,
+        Answer {
+            text: text.to_owned(),
+            stop: AnswerStop::End,
+            usage: Some(Usage {
+                input: ask("What is a moot hall?").prompt_tokens_expected(),
+                output: tokens_expected(text),
+                ..Usage::default()
+            }),
+            model: Some(DEMO_MODEL.to_owned()),
+        }
+    );
+}
+
+#[test]
+fn the_last_words_of_the_user_are_answered() {
+    let mut request = ask("one");
+    request.turns.extend([Turn::assistant("a b c d"), Turn::user("one two three")]);
+    request.turns.push(Turn::assistant("x"));
+    assert!(answer(&request).0.text.contains("Your question has 13 characters."));
+}
+
+#[test]
+fn the_same_request_always_has_the_same_answer() {
+    for request in [ask("Why?"), ask_for(SCHEMAS[0])] {
+        assert_eq!(answer(&request), answer(&request));
+    }
+}
+
+#[test]
+fn the_pieces_are_the_whole_answer() {
+    for request in [ask("Why?"), ask_for(SCHEMAS[0])] {
+        let (answer, pieces) = answer(&request);
+        assert_eq!(pieces.concat(), answer.text);
+        assert!(pieces.iter().all(|piece| !piece.is_empty()));
+    }
+}
+
+const SCHEMAS: [&str; 34] = [
+    r#"{"type":"object","properties":{"summary":{"type":"string"},"score":{"type":"integer","minimum":3,"maximum":10}},"required":["summary","score"]}"#,
+    r#"{"type":"string","enum":["cost","risk"]}"#,
+    r#"{"const":{"version":2}}"#,
+    r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"],"$defs":{"A":{"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]}}}"##,
+    r##"{"$ref":"#/definitions/a~1b","definitions":{"a/b":{"type":"integer"}}}"##,
+    r#"{"anyOf":[{"type":"integer","minimum":7},{"type":"null"}]}"#,
+    r#"{"oneOf":[{"type":"string","const":"pass"},{"type":"string","const":"fail"}]}"#,
+    r#"{"type":"string","minLength":50}"#,
+    r#"{"type":"string","minLength":14,"maxLength":14}"#,
+    r#"{"type":"string","maxLength":3}"#,
+    r#"{"type":"string","maxLength":0}"#,
+    r#"{"type":"array","items":{"type":"string"},"minItems":4}"#,
+    r#"{"type":"array","items":{"type":"string"},"maxItems":0}"#,
+    r#"{"type":"array","items":{"type":"integer","minimum":1,"maximum":5},"minItems":2,"maxItems":2}"#,
+    r#"{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"minItems":2,"maxItems":2}"#,
+    r#"{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"object","properties":{"c":{"type":"array","items":{"type":"object","properties":{"d":{"type":"number"}},"required":["d"]}}},"required":["c"]}},"required":["b"]}},"required":["a"]}"#,
+    r#"{"type":"number","minimum":0.25,"maximum":0.75}"#,
+    r#"{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1}"#,
+    r#"{"type":"number","maximum":-2.5}"#,
+    r#"{"type":"integer","exclusiveMinimum":3}"#,
+    r#"{"type":"integer","exclusiveMinimum":3.5}"#,
+    r#"{"type":"integer","minimum":-10,"maximum":-5}"#,
+    r#"{"type":"integer","exclusiveMaximum":0}"#,
+    r#"{"type":"integer","minimum":1,"multipleOf":5}"#,
+    r#"{"type":"integer","minimum":0.5,"maximum":1.5}"#,
+    r#"{"type":["null","string"]}"#,
+    r#"{"type":["string","null"],"minLength":3}"#,
+    r#"{"type":"boolean"}"#,
+    r#"{"type":"null"}"#,
+    r#"{"properties":{"a":{"type":"string"}},"required":["a"]}"#,
+    r#"{"type":"object","additionalProperties":{"type":"integer"}}"#,
+    r#"{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}]}"#,
+    r##"{"type":"object","properties":{"kind":{"allOf":[{"$ref":"#/$defs/Kind"}]}},"required":["kind"],"$defs":{"Kind":{"type":"string","enum":["x"]}}}"##,
+    r#"{"type":"object","properties":{"any":true,"also":{}},"required":["any","also"]}"#,
+];
+
+#[track_caller]
+fn check(schema: &str) {
+    let request = ask_for(schema);
+    let (answer, _) = answer(&request);
+    let value: Value = serde_json::from_str(&answer.text).unwrap();
+    let problems = SchemaCheck::new(request.schema.as_ref().unwrap()).unwrap().problems(&value);
+    assert_eq!(problems, Vec::<String>::new(), "{schema} gave {value}");
+}
+
+#[test]
+fn a_schema_is_answered_with_a_value_that_follows_it() {
+    for schema in SCHEMAS {
+        check(schema);
+    }
+}
+
+#[test]
+fn a_schema_of_our_own_types_is_answered_with_a_value_of_the_type() {
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[expect(dead_code, reason = "only whether it can be read matters")]
+    struct Trial {
+        verdict: Verdict,
+        aspects: Vec<Aspect>,
+        pair: (u8, String),
+        note: Option<String>,
+        unique: std::collections::BTreeSet<String>,
+        weights: std::collections::BTreeMap<String, f64>,
+    }
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[expect(dead_code, reason = "only whether it can be read matters")]
+    enum Verdict {
+        /// It holds.
+        Holds,
+        /// It does not.
+        Fails { why: String },
+    }
+    #[derive(schemars::JsonSchema, serde::Deserialize)]
+    #[serde(tag = "kind")]
+    #[expect(dead_code, reason = "only whether it can be read matters")]
+    enum Aspect {
+        Cost { amount: u32 },
+        Risk,
+    }
+    let schema = OutputSchema::of::<Trial>("trial");
+    check(schema.text());
+    let (answer, _) = answer(&ask_for(schema.text()));
+    assert!(serde_json::from_str::<Trial>(&answer.text).is_ok(), "{}", answer.text);
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_is_answered_with_a_value_that_follows_it() {
+    check(
+        r##"{"$ref":"#/$defs/Node","$defs":{"Node":{"type":"object","properties":{"name":{"type":"string"},"next":{"anyOf":[{"$ref":"#/$defs/Node"},{"type":"null"}]}},"required":["name","next"]}}}"##,
+    );
+    check(
+        r##"{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}},"required":["name","children"]}"##,
+    );
+    check(
+        r##"{"type":"object","properties":{"name":{"type":"string"},"parent":{"$ref":"#"}},"required":["name"]}"##,
+    );
+}
+
+#[test]
+fn a_schema_that_nothing_follows_or_that_never_ends_is_answered_all_the_same() {
+    let wide: Vec<_> = (0..100).map(|field| format!(r##""f{field}":{{"$ref":"#"}}"##)).collect();
+    let wide = format!(r#"{{"type":"object","properties":{{{}}}}}"#, wide.join(","));
+    let nested = (0..10).fold(r#"{"type":"string"}"#.to_owned(), |inner, _| {
+        format!(r#"{{"type":"array","minItems":100,"items":{inner}}}"#)
+    });
+    for schema in [
+        wide.as_str(),
+        nested.as_str(),
+        r##"{"$ref":"#"}"##,
+        r#"{"enum":[]}"#,
+        r#"{"anyOf":[]}"#,
+        r#"{"type":[]}"#,
+        r#"{"type":"string","minLength":18446744073709551615}"#,
+        r#"{"type":"array","minItems":18446744073709551615}"#,
+        r#"{"type":"integer","minimum":1e300}"#,
+        r#"{"type":"number","multipleOf":0}"#,
+    ] {
+        let (answer, _) = answer(&ask_for(schema));
+        assert!(serde_json::from_str::<Value>(&answer.text).is_ok(), "{schema}");
+        assert!(answer.text.len() < 1024 * 1024, "{schema}: {} bytes", answer.text.len());
+    }
+}

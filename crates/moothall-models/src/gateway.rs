@@ -14,14 +14,11 @@ use crate::catalog::{Catalog, ModelCard};
 use crate::demo::Demo;
 use crate::http::{Clients, HttpBackend};
 use crate::judge::{Judged, judge};
-use crate::ledger::{Amount, Ledger};
+use crate::lane::LONGEST_PAUSE;
+use crate::ledger::{Amount, Ledger, Reservation};
 use crate::recording::Recordings;
 use crate::secret::Secret;
 use crate::settings::RetrySettings;
-
-/// The longest pause that we sit out ourselves. A provider that asks for more gets its failure passed on, so that whoever drives the run
-/// can let it sleep.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// What a gateway is made from.
 #[derive(Debug)]
@@ -146,23 +143,19 @@ impl Gateway {
             .backends
             .get(request.model.provider())
             .ok_or_else(|| unknown_provider(&request.model))?;
-        let mut delays = ExponentialBuilder::default()
-            .with_min_delay(self.retry.first_delay)
-            .with_max_delay(self.retry.max_delay)
-            .with_max_times(self.retry.retries as usize)
-            .with_jitter()
-            .build();
+        let mut delays = delays(&self.retry);
         let mut cost_at_most = worst.usd.map(|_| MicroUsd::ZERO);
+        let mut before: Option<ModelFailure> = None;
         loop {
+            let reserved = ledger.reserve(worst).await;
+            let reservation = reserved.map_err(|refusal| refused_after(refusal, before.take()))?;
             *tries += 1;
             let listener_of_try =
                 listener.as_mut().map(|listener| &mut **listener as &mut dyn Listener);
             let call = Call { request, card: &card, listener: listener_of_try };
-            let (failure, cost) = match try_once(backend.as_ref(), call, ledger, worst).await {
+            let (failure, cost) = match try_once(backend.as_ref(), call, reservation).await {
                 Ok(reply) => {
-                    if let RecordingMode::Record(recordings) = &self.recording {
-                        recordings.keep(request, &reply)?;
-                    }
+                    self.record(request, &reply);
                     return Ok(reply);
                 }
                 Err(failed) => failed,
@@ -181,21 +174,40 @@ impl Gateway {
             if let Some(listener) = &mut listener {
                 listener.restart();
             }
+            before = Some(failure);
             tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// A reply that cannot be kept is still a reply, and it is paid for.
+    fn record(&self, request: &ModelRequest, reply: &ModelReply) {
+        if let RecordingMode::Record(recordings) = &self.recording
+            && let Err(failure) = recordings.keep(request, reply)
+        {
+            tracing::error!(detail = failure.detail, "reply could not be recorded");
         }
     }
 }
 
-/// One try with its reservation and its bill. A failure comes with the most that it can have cost.
+/// The pauses between tries: growing, jittered, and never longer than the longest.
+fn delays(retry: &RetrySettings) -> impl Iterator<Item = Duration> + use<> {
+    let longest = retry.max_delay;
+    ExponentialBuilder::default()
+        .with_min_delay(retry.first_delay)
+        .with_max_delay(longest)
+        .with_max_times(retry.retries as usize)
+        .with_jitter()
+        .build()
+        .map(move |delay| delay.min(longest))
+}
+
+/// One try and its bill. A failure comes with the most that it can have cost.
 async fn try_once<'a>(
     backend: &'a dyn Backend,
     call: Call<'a>,
-    ledger: &Ledger,
-    worst: Amount,
+    reservation: Reservation<'_>,
 ) -> Result<ModelReply, (ModelFailure, Option<MicroUsd>)> {
     let (request, card): (&ModelRequest, &ModelCard) = (call.request, call.card);
-    let reservation =
-        ledger.reserve(worst).await.map_err(|failure| (failure, Some(MicroUsd::ZERO)))?;
     match backend.answer(call).await {
         Ok(answered) => {
             let Judged { amount, result } = judge(request, card, answered);
@@ -204,9 +216,20 @@ async fn try_once<'a>(
         }
         Err(FailedTry { failure, bill: Bill::None }) => Err((failure, Some(MicroUsd::ZERO))),
         Err(FailedTry { failure, bill: Bill::Possible }) => {
+            let worst = reservation.worst();
             reservation.settle_unknown();
             Err((failure, worst.usd))
         }
+    }
+}
+
+/// A budget that ends a call between two tries must not hide why there was a second one.
+fn refused_after(refusal: ModelFailure, before: Option<ModelFailure>) -> ModelFailure {
+    let Some(before) = before else { return refusal };
+    let detail = format!("{}; the try before failed: {before}", refusal.detail);
+    ModelFailure {
+        cost_at_most_micro_usd: before.cost_at_most_micro_usd,
+        ..ModelFailure::new(refusal.kind, detail)
     }
 }
 
@@ -233,3 +256,7 @@ fn unknown_provider(model: &ModelName) -> ModelFailure {
         format!("there is no provider called `{}`", model.provider()),
     )
 }
+
+#[cfg(test)]
+#[path = "gateway_tests.rs"]
+mod tests;

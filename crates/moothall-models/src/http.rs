@@ -77,22 +77,38 @@ pub(crate) struct HttpBackend {
     key: Option<Secret>,
     clients: Arc<Clients>,
     lanes: Lanes,
+    /// The same for every call, so it is made once; or why no call can be made.
+    target: Result<Target, ModelFailure>,
+}
+
+#[derive(Debug)]
+struct Target {
+    url: Url,
+    headers: HeaderMap,
 }
 
 impl HttpBackend {
     pub(crate) fn new(provider: Provider, key: Option<Secret>, clients: Arc<Clients>) -> Self {
         let lanes = Lanes::new(provider.limits);
-        Self { provider, key, clients, lanes }
+        let target = Target::new(&provider, key.as_ref());
+        Self { provider, key, clients, lanes, target }
     }
 
     async fn try_once(&self, call: Call<'_>) -> Result<Answered, FailedTry> {
         let lane = self.lanes.of(call.request.model.name());
-        let expected_tokens =
-            call.request.prompt_tokens_expected() + u64::from(call.request.max_tokens);
-        let permit = lane.enter(expected_tokens).await;
-        let timeout = call.request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
-        // Written only now: thousands of calls that wait for their turn hold no bodies.
-        let outcome = match tokio::time::timeout(timeout, self.exchange(call)).await {
+        let request = call.request;
+        let permit =
+            lane.enter(|| request.prompt_tokens_expected() + u64::from(request.max_tokens)).await;
+        // Written only now: thousands of calls that wait for their turn hold no bodies. And before the clock starts: the first
+        // call makes the HTTP client, which takes longer than some timeouts.
+        let delivery = if call.listener.is_some() { Delivery::Streamed } else { Delivery::Whole };
+        let encoded =
+            wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled)?;
+        let window = encoded.window;
+        let outgoing = self.outgoing(encoded).map_err(unbilled)?;
+        let timeout = request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
+        let exchange = self.exchange(outgoing, call.listener);
+        let outcome = match tokio::time::timeout(timeout, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(FailedTry {
                 failure: ModelFailure::new(
@@ -109,65 +125,31 @@ impl HttpBackend {
             }
             Err(_) => drop(permit),
         }
-        outcome.map_err(|failed| self.without_key(failed))
+        match outcome {
+            Ok(answer) => Ok(Answered { answer: self.answer_without_key(answer), window }),
+            Err(failed) => Err(self.without_key(failed)),
+        }
     }
 
-    async fn exchange(&self, call: Call<'_>) -> Result<Answered, FailedTry> {
-        let delivery = if call.listener.is_some() { Delivery::Streamed } else { Delivery::Whole };
-        let encoded =
-            wire::encode(&self.provider, call.card, call.request, delivery).map_err(unbilled)?;
-        let window = encoded.window;
-        let response = self.request(encoded).map_err(unbilled)?.send().await.map_err(|error| {
+    fn outgoing(&self, encoded: Encoded) -> Result<RequestBuilder, ModelFailure> {
+        let Target { url, headers } = self.target.as_ref().map_err(Clone::clone)?;
+        let client = self.clients.for_address(url)?;
+        Ok(client.post(url.clone()).headers(headers.clone()).body(encoded.body))
+    }
+
+    async fn exchange(
+        &self,
+        outgoing: RequestBuilder,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Answer, FailedTry> {
+        let response = outgoing.send().await.map_err(|error| {
             let bill = if error.is_connect() { Bill::None } else { Bill::Possible };
             FailedTry { failure: ModelFailure::new(FailureKind::Transport, causes(&error)), bill }
         })?;
-        let answer = match (call.listener, response.status().is_success()) {
+        match (listener, response.status().is_success()) {
             (Some(listener), true) => self.read_stream(response, listener).await,
             (_, _) => self.read_whole(response).await,
-        }?;
-        Ok(Answered { answer, window })
-    }
-
-    fn request(&self, encoded: Encoded) -> Result<RequestBuilder, ModelFailure> {
-        let Encoded { path, headers, body, window: _ } = encoded;
-        let address = format!("{}{path}", self.provider.base_url);
-        let url = Url::parse(&address).map_err(|error| {
-            ModelFailure::new(FailureKind::BadRequest, format!("bad base URL: {error}"))
-        })?;
-        let mut map = HeaderMap::with_capacity(headers.len() + 2);
-        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in headers {
-            map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        match &self.key {
-            Some(key) => {
-                if url.scheme() == "http" && !is_loopback(&url) {
-                    return Err(ModelFailure::new(
-                        FailureKind::Auth,
-                        "a key is never sent over plain http to another machine; use https",
-                    ));
-                }
-                let (name, prefix) = wire::key_header(self.provider.wire);
-                let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose()))
-                    .map_err(|_| {
-                        ModelFailure::new(
-                            FailureKind::Auth,
-                            "the key holds characters that no key has",
-                        )
-                    })?;
-                value.set_sensitive(true);
-                map.insert(HeaderName::from_static(name), value);
-            }
-            None if self.provider.needs_key() => {
-                let wanted = self.provider.key_env.join(" or ");
-                return Err(ModelFailure::new(
-                    FailureKind::Auth,
-                    format!("there is no API key for {}: set {wanted}", self.provider.name),
-                ));
-            }
-            None => {}
-        }
-        Ok(self.clients.for_address(&url)?.post(url).headers(map).body(body))
     }
 
     async fn read_whole(&self, response: Response) -> Result<Answer, FailedTry> {
@@ -202,7 +184,7 @@ impl HttpBackend {
         loop {
             match response.chunk().await {
                 Ok(Some(piece)) => {
-                    decoder.push(&piece, &mut |text| listener.text(text)).map_err(possible)?
+                    decoder.push(&piece, &mut |text| self.hear(listener, text)).map_err(possible)?
                 }
                 Ok(None) => return decoder.finish().map_err(possible),
                 // The answer may have been complete before the connection broke; the decoder knows.
@@ -215,12 +197,71 @@ impl HttpBackend {
         }
     }
 
+    fn hear(&self, listener: &mut dyn Listener, text: &str) {
+        match &self.key {
+            Some(key) if key.is_in(text) => listener.text(&key.remove_from(text)),
+            _ => listener.text(text),
+        }
+    }
+
     fn without_key(&self, mut failed: FailedTry) -> FailedTry {
         if let Some(key) = &self.key {
             failed.failure.detail = key.remove_from(&failed.failure.detail);
         }
         failed
     }
+
+    /// An answer goes into files and onto screens; a server that repeats the key does not get it there.
+    fn answer_without_key(&self, mut answer: Answer) -> Answer {
+        if let Some(key) = &self.key {
+            for text in std::iter::once(&mut answer.text).chain(&mut answer.model) {
+                if key.is_in(text) {
+                    *text = key.remove_from(text);
+                }
+            }
+        }
+        answer
+    }
+}
+
+impl Target {
+    fn new(provider: &Provider, key: Option<&Secret>) -> Result<Self, ModelFailure> {
+        let endpoint = wire::endpoint(provider.wire);
+        let address = format!("{}{}", provider.base_url, endpoint.path);
+        let url = Url::parse(&address).map_err(|error| {
+            ModelFailure::new(FailureKind::BadRequest, format!("bad base URL: {error}"))
+        })?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in endpoint.headers {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        match key {
+            Some(key) => {
+                let name = HeaderName::from_static(endpoint.key_header);
+                headers.insert(name, key_value(endpoint.key_prefix, key, &url)?);
+            }
+            None if provider.needs_key() => {
+                let (name, wanted) = (&provider.name, provider.key_env.join(" or "));
+                let detail = format!("there is no API key for {name}: set {wanted}");
+                return Err(ModelFailure::new(FailureKind::Auth, detail));
+            }
+            None => {}
+        }
+        Ok(Self { url, headers })
+    }
+}
+
+fn key_value(prefix: &str, key: &Secret, url: &Url) -> Result<HeaderValue, ModelFailure> {
+    if url.scheme() == "http" && !is_loopback(url) {
+        let detail = "a key is never sent over plain http to another machine; use https";
+        return Err(ModelFailure::new(FailureKind::Auth, detail));
+    }
+    let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose())).map_err(|_| {
+        ModelFailure::new(FailureKind::Auth, "the key holds characters that no key has")
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 impl Backend for HttpBackend {

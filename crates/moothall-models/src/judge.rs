@@ -3,6 +3,7 @@
 use moothall_core::model::{
     FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
 };
+use moothall_core::tokens_expected;
 
 use crate::backend::Answered;
 use crate::catalog::ModelCard;
@@ -75,7 +76,7 @@ fn unusable(
 }
 
 fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> Option<String> {
-    let (expected, seen) = (request.prompt_tokens_expected(), usage.prompt());
+    let seen = usage.prompt();
     if let Some(window) = window
         && (usage.total() == window || seen >= window)
     {
@@ -83,6 +84,13 @@ fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> 
             "prompt and answer fill the window of {window} tokens to the last one, so the prompt was cut"
         ));
     }
+    // The bound is free, the estimate is not: most answers are cleared by the bound.
+    if seen.saturating_mul(FAR_BELOW) >= request.prompt_tokens_at_most() {
+        return None;
+    }
+    // Without the schema: some servers turn it into a grammar, so that it never becomes part of the prompt.
+    let schema = request.schema.as_ref().map_or(0, |schema| tokens_expected(schema.text()));
+    let expected = request.prompt_tokens_expected().saturating_sub(schema);
     if expected >= SMALLEST_JUDGED_PROMPT && seen.saturating_mul(FAR_BELOW) < expected {
         return Some(format!(
             "the provider read {seen} prompt tokens where about {expected} were sent, so the prompt was cut"
@@ -111,7 +119,7 @@ fn believable_usage(request: &ModelRequest, answer: &Answer) -> (Usage, UsageBas
 }
 
 fn expected_usage(request: &ModelRequest, answer: &Answer) -> Usage {
-    let output = moothall_core::tokens_expected(&answer.text).min(u64::from(request.max_tokens));
+    let output = tokens_expected(&answer.text).min(u64::from(request.max_tokens));
     Usage { input: request.prompt_tokens_expected(), output, ..Usage::default() }
 }
 

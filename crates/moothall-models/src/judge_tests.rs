@@ -1,1 +1,334 @@
+use moothall_core::MicroUsd;
+use moothall_core::model::{ModelName, OutputSchema};
+
 use super::*;
+use crate::catalog::{Catalog, Price, Prices};
+
+fn price(input: u64, output: u64) -> Price {
+    Price { input: MicroUsd::new(input), output: MicroUsd::new(output), ..Price::default() }
+}
+
+/// One dollar a million prompt tokens, ten a million answer tokens: 1 and 10 millionths each.
+fn card() -> ModelCard {
+    let model: ModelName = "lab/m".parse().unwrap();
+    let prices = Prices { base: price(1_000_000, 10_000_000), above: None };
+    ModelCard { prices: Some(prices), ..Catalog::built_in().unwrap().card(&model) }
+}
+
+fn request(question: &str) -> ModelRequest {
+    ModelRequest::ask("lab/m".parse().unwrap(), question, 100)
+}
+
+/// About 1,000 tokens: 4,000 letters and the framing.
+fn long_request() -> ModelRequest {
+    request(&"word ".repeat(960))
+}
+
+fn said(text: &str, stop: AnswerStop, usage: Option<Usage>) -> Answer {
+    Answer { text: text.to_owned(), stop, usage, model: Some("m-2026".to_owned()) }
+}
+
+fn used(input: u64, output: u64) -> Option<Usage> {
+    Some(Usage { input, output, ..Usage::default() })
+}
+
+fn amount(micros: u64, tokens: u64) -> Amount {
+    Amount { usd: Some(MicroUsd::new(micros)), tokens }
+}
+
+#[track_caller]
+fn check(request: &ModelRequest, answer: Answer, window: Option<u64>, expected: Judged) {
+    assert_eq!(judge(request, &card(), Answered { answer, window }), expected);
+}
+
+#[track_caller]
+fn check_usable(answer: Answer, usage: Usage, basis: UsageBasis, stop: StopReason, micros: u64) {
+    let expected = Judged {
+        amount: amount(micros, usage.total()),
+        result: Ok(ModelReply {
+            text: answer.text.clone(),
+            stop,
+            model: "m-2026".to_owned(),
+            usage,
+            usage_basis: basis,
+            cost_micro_usd: Some(MicroUsd::new(micros)),
+        }),
+    };
+    check(&request("Why?"), answer, None, expected);
+}
+
+#[track_caller]
+fn check_unusable(
+    request: &ModelRequest,
+    answer: Answer,
+    window: Option<u64>,
+    amount: Amount,
+    kind: FailureKind,
+    detail: &str,
+) {
+    let expected = Judged { amount, result: Err(ModelFailure::new(kind, detail)) };
+    check(request, answer, window, expected);
+}
+
+#[test]
+fn a_complete_answer_is_a_reply_with_its_bill() {
+    let usage = used(12, 3);
+    check_usable(
+        said("Because.", AnswerStop::End, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::End,
+        42,
+    );
+    check_usable(
+        said("Bec", AnswerStop::MaxTokens, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::MaxTokens,
+        42,
+    );
+    check_usable(
+        said("Because.", AnswerStop::Other, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::Other,
+        42,
+    );
+}
+
+#[test]
+fn an_answer_without_a_model_is_of_the_model_that_was_asked() {
+    let answer = Answer { model: None, ..said("a", AnswerStop::End, used(12, 1)) };
+    let judged = judge(&request("Why?"), &card(), Answered { answer, window: None });
+    assert_eq!(judged.result.unwrap().model, "m");
+}
+
+#[test]
+fn a_refusal_is_not_a_reply_but_costs_what_it_used() {
+    let kind = FailureKind::Refused;
+    check_unusable(
+        &request("Why?"),
+        said("I would rather not.", AnswerStop::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        "the model declined: I would rather not.",
+    );
+    check_unusable(
+        &request("Why?"),
+        said(" \n", AnswerStop::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        "the model declined to answer",
+    );
+    check_unusable(
+        &request("Why?"),
+        said(&"é".repeat(500), AnswerStop::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        &format!("the model declined: {}", "é".repeat(200)),
+    );
+}
+
+#[test]
+fn an_empty_answer_is_not_a_reply() {
+    for stop in [AnswerStop::End, AnswerStop::Other] {
+        check_unusable(
+            &request("Why?"),
+            said(" \n\t", stop, used(12, 3)),
+            None,
+            amount(42, 15),
+            FailureKind::EmptyReply,
+            "the answer has no text",
+        );
+    }
+}
+
+#[test]
+fn an_answer_cut_off_before_its_first_word_is_cut_off_and_not_empty() {
+    let usage = used(12, 100);
+    check_usable(
+        said("", AnswerStop::MaxTokens, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::MaxTokens,
+        1012,
+    );
+}
+
+#[test]
+fn a_prompt_that_was_read_only_in_part_gives_no_reply() {
+    let expected = long_request().prompt_tokens_expected();
+    assert_eq!(expected, 1060);
+    check_unusable(
+        &long_request(),
+        said("Because.", AnswerStop::End, used(264, 2)),
+        None,
+        amount(284, 266),
+        FailureKind::ContextTruncated,
+        "the provider read 264 prompt tokens where about 1060 were sent, so the prompt was cut",
+    );
+    let at_the_edge = said("Because.", AnswerStop::End, used(265, 2));
+    let judged = judge(&long_request(), &card(), Answered { answer: at_the_edge, window: None });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn a_prompt_served_from_a_cache_was_read() {
+    let usage = Usage { input: 4, cache_read: 1000, output: 2, ..Usage::default() };
+    let answer = said("Because.", AnswerStop::End, Some(usage));
+    let judged = judge(&long_request(), &card(), Answered { answer, window: None });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn a_short_prompt_is_too_short_to_accuse_anyone_of_cutting_it() {
+    let answer = said("Because.", AnswerStop::End, used(1, 2));
+    let request = request(&"word ".repeat(320));
+    assert!(request.prompt_tokens_expected() < SMALLEST_JUDGED_PROMPT);
+    assert!(judge(&request, &card(), Answered { answer, window: None }).result.is_ok());
+}
+
+#[test]
+fn a_schema_that_the_server_turned_into_a_grammar_is_not_a_prompt_that_was_cut() {
+    // Ollama and llama.cpp do not put the schema into the prompt; with it in our estimate, a short question with a long schema was
+    // taken for one that had lost most of its prompt, and failed for good.
+    let fields: Vec<_> =
+        (0..60).map(|field| format!(r#""field_{field}":{{"type":"string"}}"#)).collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","));
+    let schema = Some(OutputSchema::parse("wide", &schema).unwrap());
+    let request = ModelRequest { schema, ..request("Fill in the form, please.") };
+    assert!(request.prompt_tokens_expected() > 1000);
+    let answer = said("{}", AnswerStop::End, used(40, 2));
+    assert!(judge(&request, &card(), Answered { answer, window: None }).result.is_ok());
+}
+
+#[test]
+fn a_window_that_is_full_to_the_last_token_means_that_the_prompt_was_cut() {
+    let detail =
+        "prompt and answer fill the window of 4096 tokens to the last one, so the prompt was cut";
+    let request = request(&"word ".repeat(4000));
+    for (input, output) in [(4090, 6), (4096, 0), (4097, 3)] {
+        check_unusable(
+            &request,
+            said("Because.", AnswerStop::End, used(input, output)),
+            Some(4096),
+            amount(input + 10 * output, input + output),
+            FailureKind::ContextTruncated,
+            detail,
+        );
+    }
+    let answer = said("Because.", AnswerStop::End, used(4090, 5));
+    assert!(judge(&request, &card(), Answered { answer, window: Some(4096) }).result.is_ok());
+}
+
+#[test]
+fn missing_counts_are_estimated() {
+    let expected = Usage {
+        input: request("Why?").prompt_tokens_expected(),
+        output: tokens_expected("Because."),
+        ..Usage::default()
+    };
+    let micros = expected.input + 10 * expected.output;
+    for usage in [None, used(0, 0), used(0, 7)] {
+        check_usable(
+            said("Because.", AnswerStop::End, usage),
+            expected,
+            UsageBasis::Estimated,
+            StopReason::End,
+            micros,
+        );
+    }
+}
+
+#[test]
+fn an_estimate_is_no_ground_for_saying_that_the_prompt_was_cut() {
+    let answer = said("Because.", AnswerStop::End, None);
+    let judged = judge(&long_request(), &card(), Answered { answer, window: Some(1062) });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn impossible_counts_are_held_at_the_most_that_is_possible() {
+    let most =
+        Usage { input: request("Why?").prompt_tokens_at_most(), output: 100, ..Usage::default() };
+    let huge = Usage {
+        input: u64::MAX,
+        cache_read: u64::MAX,
+        cache_write_5m: u64::MAX,
+        cache_write_1h: u64::MAX,
+        output: u64::MAX,
+        reasoning: u64::MAX,
+    };
+    for usage in [used(most.input + 1, 1), used(1, 101), Some(huge)] {
+        check_usable(
+            said("Because.", AnswerStop::End, usage),
+            most,
+            UsageBasis::Bounded,
+            StopReason::End,
+            most.input + 1000,
+        );
+    }
+    check_usable(
+        said("Because.", AnswerStop::End, Some(most)),
+        most,
+        UsageBasis::Reported,
+        StopReason::End,
+        most.input + 1000,
+    );
+}
+
+#[track_caller]
+fn check_cost(prices: Prices, usage: Usage, expected: u64) {
+    let question = "word ".repeat(40_000);
+    let request = ModelRequest { max_tokens: 1000, ..request(&question) };
+    let card = ModelCard { prices: Some(prices), ..card() };
+    let answer = said("Because.", AnswerStop::End, Some(usage));
+    let judged = judge(&request, &card, Answered { answer, window: None });
+    assert_eq!(judged.amount, amount(expected, usage.total()));
+}
+
+#[test]
+fn every_kind_of_token_has_its_price() {
+    let base = Price {
+        input: MicroUsd::new(1_000_000),
+        output: MicroUsd::new(5_000_000),
+        cache_read: Some(MicroUsd::new(100_000)),
+        cache_write_5m: Some(MicroUsd::new(1_250_000)),
+        cache_write_1h: Some(MicroUsd::new(2_000_000)),
+    };
+    let usage = Usage {
+        input: 1000,
+        cache_read: 10_000,
+        cache_write_5m: 400,
+        cache_write_1h: 300,
+        output: 20,
+        reasoning: 15,
+    };
+    // 1000 + 1000 + 500 + 600 + 100; thinking is a part of the output and not billed twice.
+    check_cost(Prices { base, above: None }, usage, 3200);
+    // Without prices of their own, cached tokens cost what others cost.
+    check_cost(Prices { base: price(1_000_000, 5_000_000), above: None }, usage, 11_800);
+}
+
+#[test]
+fn a_long_prompt_has_its_own_prices_from_one_token_above_the_threshold() {
+    let prices = Prices {
+        base: price(1_000_000, 1_000_000),
+        above: Some((20_000, price(5_000_000, 7_000_000))),
+    };
+    let usage = Usage { input: 15_000, cache_read: 5000, output: 10, ..Usage::default() };
+    check_cost(prices, usage, 20_010);
+    check_cost(prices, Usage { cache_read: 5001, ..usage }, 100_005 + 70);
+}
+
+#[test]
+fn a_model_without_a_price_has_no_bill() {
+    let card = ModelCard { prices: None, ..card() };
+    let answer = said("Because.", AnswerStop::End, used(12, 3));
+    let judged = judge(&request("Why?"), &card, Answered { answer, window: None });
+    assert_eq!(judged.amount, Amount { usd: None, tokens: 15 });
+    assert_eq!(judged.result.unwrap().cost_micro_usd, None);
+}

@@ -16,6 +16,10 @@ use crate::catalog::Limits;
 
 const MINUTE_NANOS: u64 = 60_000_000_000;
 
+/// The longest pause that we sit out ourselves. A provider that asks for more gets its failure passed on, so that whoever drives the run
+/// can let it sleep; a lane that stood still for all of it would hold up everyone else in silence.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
 /// What all calls to one model share.
 #[derive(Debug)]
 pub struct Lane {
@@ -66,16 +70,13 @@ impl Lane {
         }
     }
 
-    /// Waits until one more call of about `tokens` tokens may start.
-    pub async fn enter(&self, tokens: u64) -> LanePermit<'_> {
+    /// Waits until one more call may start. `tokens` says about how many tokens it has; counting them takes a while, so it is asked only
+    /// where they are limited.
+    pub async fn enter(&self, tokens: impl FnOnce() -> u64) -> LanePermit<'_> {
         let slot = self.slots.acquire().await.ok();
-        loop {
-            let stopped = self.pace().stopped_until.filter(|until| *until > Instant::now());
-            match stopped {
-                Some(until) => tokio::time::sleep_until(until).await,
-                None => break,
-            }
-        }
+        // A permit from here on, so that a caller who gives up while it waits pays back a slot that is owed.
+        let mut permit = LanePermit { lane: self, slot, generation: 0 };
+        self.sit_out_pause().await;
         if let Some(requests) = &self.requests {
             while let Err(not_yet) = requests.check() {
                 tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
@@ -83,7 +84,7 @@ impl Lane {
         }
         if let Some((limiter, burst)) = &self.tokens {
             // A call larger than the whole allowance is charged the whole allowance: it must be possible to make it at all.
-            let tokens = u32::try_from(tokens)
+            let tokens = u32::try_from(tokens())
                 .ok()
                 .and_then(NonZeroU32::new)
                 .map_or(*burst, |tokens| tokens.min(*burst));
@@ -91,7 +92,20 @@ impl Lane {
                 tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
             }
         }
-        LanePermit { lane: self, slot, generation: self.pace().generation }
+        // Once more: a pause may have begun while we waited for the quotas.
+        self.sit_out_pause().await;
+        permit.generation = self.pace().generation;
+        permit
+    }
+
+    async fn sit_out_pause(&self) {
+        loop {
+            let stopped = self.pace().stopped_until.filter(|until| *until > Instant::now());
+            match stopped {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => return,
+            }
+        }
     }
 
     /// Calls that may be under way at once at the moment.
@@ -147,7 +161,7 @@ impl LanePermit<'_> {
     pub fn slow_down(self, pause: Option<Duration>) {
         let mut pace = self.lane.pace();
         if let Some(pause) = pause {
-            let until = Instant::now() + pause;
+            let until = Instant::now() + pause.min(LONGEST_PAUSE);
             pace.stopped_until = Some(pace.stopped_until.map_or(until, |other| other.max(until)));
         }
         if self.generation == pace.generation {

@@ -1,1 +1,422 @@
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use proptest::prelude::*;
+
 use super::*;
+
+fn usd(micros: u64) -> MicroUsd {
+    MicroUsd::new(micros)
+}
+
+fn amount(micros: u64, tokens: u64) -> Amount {
+    Amount { usd: Some(usd(micros)), tokens }
+}
+
+fn dollars(cap_micros: u64) -> Ledger {
+    Ledger::new(Budget { usd: Some(usd(cap_micros)), tokens: None })
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// What a reservation that needs no waiting gives.
+fn now(ledger: &Ledger, worst: Amount) -> Result<Reservation<'_>, ModelFailure> {
+    match poll(pin!(ledger.reserve(worst))) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("the reservation waits"),
+    }
+}
+
+#[track_caller]
+fn check_refused(ledger: &Ledger, worst: Amount, kind: FailureKind, detail: &str) {
+    let failure = now(ledger, worst).unwrap_err();
+    assert_eq!(failure, ModelFailure::new(kind, detail));
+}
+
+#[test]
+fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
+    let ledger = dollars(2_500_000);
+    now(&ledger, amount(1_000_000, 10)).unwrap().settle(amount(900_000, 5));
+    // Somebody else's reservation is no reason to wait: it does not fit even if all of it is given back.
+    let _others = now(&ledger, amount(1_600_000, 1)).unwrap();
+    check_refused(
+        &ledger,
+        amount(1_600_001, 0),
+        FailureKind::OverBudget,
+        "the call may cost $1.600001, but only $1.60 of the run's $2.50 are left",
+    );
+}
+
+#[test]
+fn tokens_have_their_own_cap() {
+    let ledger = Ledger::new(Budget { usd: None, tokens: Some(1000) });
+    now(&ledger, amount(1, 400)).unwrap().settle(amount(1, 300));
+    check_refused(
+        &ledger,
+        Amount { usd: None, tokens: 701 },
+        FailureKind::OverBudget,
+        "the call may use 701 tokens, but only 700 of the run's 1000 are left",
+    );
+    assert!(now(&ledger, Amount { usd: None, tokens: 700 }).is_ok());
+}
+
+#[test]
+fn the_whole_budget_can_be_used() {
+    let ledger = dollars(10);
+    now(&ledger, amount(10, 1)).unwrap().settle(amount(10, 1));
+    assert!(now(&ledger, amount(0, 1)).is_ok());
+    check_refused(
+        &ledger,
+        amount(1, 1),
+        FailureKind::OverBudget,
+        "the call may cost $0.000001, but only $0.00 of the run's $0.00001 are left",
+    );
+}
+
+#[test]
+fn a_call_waits_while_only_others_reservations_are_in_its_way() {
+    let ledger = dollars(10);
+    let others = now(&ledger, amount(6, 0)).unwrap();
+    let mut waiting = pin!(ledger.reserve(amount(5, 0)));
+    assert!(poll(waiting.as_mut()).is_pending());
+    others.settle(amount(5, 0));
+    let Poll::Ready(Ok(reservation)) = poll(waiting.as_mut()) else { panic!("it still waits") };
+    assert_eq!(reservation.worst(), amount(5, 0));
+}
+
+#[test]
+fn a_waiting_call_is_refused_once_it_can_never_fit() {
+    let ledger = dollars(10);
+    let others = now(&ledger, amount(6, 0)).unwrap();
+    let mut waiting = pin!(ledger.reserve(amount(5, 0)));
+    assert!(poll(waiting.as_mut()).is_pending());
+    others.settle(amount(6, 0));
+    let Poll::Ready(Err(failure)) = poll(waiting.as_mut()) else { panic!("it is not refused") };
+    assert_eq!(failure.kind, FailureKind::OverBudget);
+}
+
+#[test]
+fn a_large_call_is_not_overtaken_by_a_small_one_that_came_later() {
+    let ledger = dollars(10);
+    let others = now(&ledger, amount(6, 0)).unwrap();
+    let mut large = pin!(ledger.reserve(amount(8, 0)));
+    assert!(poll(large.as_mut()).is_pending());
+    let mut small = pin!(ledger.reserve(amount(1, 0)));
+    assert!(poll(small.as_mut()).is_pending());
+    drop(others);
+    assert!(poll(small.as_mut()).is_pending());
+    let Poll::Ready(Ok(_large)) = poll(large.as_mut()) else { panic!("the large one waits") };
+    assert!(poll(small.as_mut()).is_ready());
+}
+
+#[test]
+fn a_waiting_call_that_gives_up_lets_the_next_one_go() {
+    let ledger = dollars(10);
+    let _others = now(&ledger, amount(6, 0)).unwrap();
+    let mut large = Box::pin(ledger.reserve(amount(8, 0)));
+    assert!(poll(large.as_mut()).is_pending());
+    let mut small = pin!(ledger.reserve(amount(4, 0)));
+    assert!(poll(small.as_mut()).is_pending());
+    drop(large);
+    assert!(poll(small.as_mut()).is_ready());
+}
+
+#[test]
+fn a_dropped_reservation_gives_its_room_back_and_counts_nothing() {
+    let ledger = dollars(10);
+    drop(now(&ledger, amount(10, 7)).unwrap());
+    assert_eq!(ledger.spent(), Spent::default());
+    assert!(now(&ledger, amount(10, 7)).is_ok());
+}
+
+#[track_caller]
+fn check_spent(budget: Budget, worst: Amount, end: impl Fn(Reservation<'_>), expected: Spent) {
+    let ledger = Ledger::new(budget);
+    end(now(&ledger, worst).unwrap());
+    assert_eq!(ledger.spent(), expected);
+}
+
+const CAPPED: Budget = Budget { usd: Some(MicroUsd::new(100)), tokens: Some(100) };
+
+#[test]
+fn what_a_call_used_is_spent() {
+    check_spent(
+        CAPPED,
+        amount(50, 60),
+        |reservation| reservation.settle(amount(3, 4)),
+        Spent { usd: usd(3), tokens: 4, ..Spent::default() },
+    );
+}
+
+#[test]
+fn a_call_that_claims_more_than_it_reserved_is_held_at_its_reservation() {
+    check_spent(
+        CAPPED,
+        amount(50, 60),
+        |reservation| reservation.settle(amount(51, u64::MAX)),
+        Spent { usd: usd(50), tokens: 60, ..Spent::default() },
+    );
+}
+
+#[test]
+fn a_call_with_an_unknown_bill_counts_whole_and_as_uncertain() {
+    check_spent(
+        CAPPED,
+        amount(50, 60),
+        |reservation| reservation.settle_unknown(),
+        Spent { usd: usd(50), tokens: 60, uncertain_usd: usd(50), unpriced_calls: 0 },
+    );
+}
+
+#[test]
+fn a_model_without_a_price_is_refused_where_dollars_are_capped() {
+    check_refused(
+        &dollars(u64::MAX),
+        Amount { usd: None, tokens: 1 },
+        FailureKind::PriceUnknown,
+        "the run has a budget in dollars, but the price of this model is unknown",
+    );
+}
+
+#[test]
+fn a_model_without_a_price_is_counted_where_they_are_not() {
+    let unpriced = Amount { usd: None, tokens: 5 };
+    let expected = Spent { tokens: 5, unpriced_calls: 1, ..Spent::default() };
+    let tokens_only = Budget { usd: None, tokens: Some(5) };
+    for budget in [Budget::default(), tokens_only] {
+        check_spent(budget, unpriced, |reservation| reservation.settle(unpriced), expected);
+        check_spent(budget, unpriced, |reservation| reservation.settle_unknown(), expected);
+    }
+}
+
+#[test]
+fn a_ledger_without_caps_never_waits_and_never_overflows() {
+    let ledger = Ledger::unlimited();
+    let most = amount(u64::MAX, u64::MAX);
+    let first = now(&ledger, most).unwrap();
+    let second = now(&ledger, most).unwrap();
+    first.settle_unknown();
+    second.settle_unknown();
+    assert_eq!(
+        ledger.spent(),
+        Spent {
+            usd: usd(u64::MAX),
+            tokens: u64::MAX,
+            uncertain_usd: usd(u64::MAX),
+            unpriced_calls: 0
+        }
+    );
+}
+
+/// Spent and reserved together, in one look.
+fn in_use(ledger: &Ledger) -> (u64, u64) {
+    let state = ledger.state();
+    (
+        state.spent.usd.micros() + state.reserved_usd.micros(),
+        state.spent.tokens + state.reserved_tokens,
+    )
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Reserve(Amount),
+    Settle { which: prop::sample::Index, used: Amount },
+    Lose { which: prop::sample::Index },
+    Drop { which: prop::sample::Index },
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let amounts = || (0..60_u64, 0..60_u64).prop_map(|(micros, tokens)| amount(micros, tokens));
+    let which = || any::<prop::sample::Index>();
+    let act = prop_oneof![
+        3 => amounts().prop_map(Act::Reserve),
+        1 => (which(), amounts()).prop_map(|(which, used)| Act::Settle { which, used }),
+        1 => which().prop_map(|which| Act::Lose { which }),
+        1 => which().prop_map(|which| Act::Drop { which }),
+    ];
+    prop::collection::vec(act, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn spent_and_reserved_never_exceed_the_cap_and_spent_never_shrinks(acts in acts()) {
+        let ledger = Ledger::new(CAPPED);
+        let mut held: Vec<Reservation<'_>> = Vec::new();
+        let (mut reserved, mut spent) = (amount(0, 0), Spent::default());
+        for act in acts {
+            let mut take = |which: prop::sample::Index| {
+                (!held.is_empty()).then(|| held.swap_remove(which.index(held.len())))
+            };
+            match act {
+                Act::Reserve(worst) => {
+                    // One that waits gives up at once, which must leave no trace.
+                    let reservation = poll(pin!(ledger.reserve(worst)));
+                    let micros = |amount: Amount| amount.usd.unwrap_or_default().micros();
+                    let fits = spent.usd.micros() + micros(reserved) + micros(worst) <= 100
+                        && spent.tokens + reserved.tokens + worst.tokens <= 100;
+                    let can_ever_fit = spent.usd.micros() + micros(worst) <= 100
+                        && spent.tokens + worst.tokens <= 100;
+                    match reservation {
+                        Poll::Ready(Ok(reservation)) => {
+                            prop_assert!(fits);
+                            held.push(reservation);
+                        }
+                        Poll::Ready(Err(failure)) => {
+                            prop_assert_eq!(failure.kind, FailureKind::OverBudget);
+                            prop_assert!(!can_ever_fit);
+                        }
+                        Poll::Pending => prop_assert!(can_ever_fit && !fits),
+                    }
+                }
+                Act::Settle { which, used } => {
+                    if let Some(reservation) = take(which) {
+                        reservation.settle(used);
+                    }
+                }
+                Act::Lose { which } => {
+                    if let Some(reservation) = take(which) {
+                        reservation.settle_unknown();
+                    }
+                }
+                Act::Drop { which } => drop(take(which)),
+            }
+            let sum = |tokens: fn(&Amount) -> u64| held.iter().map(|held| tokens(&held.worst())).sum::<u64>();
+            reserved = amount(sum(|worst| worst.usd.unwrap_or_default().micros()), sum(|worst| worst.tokens));
+            let after = ledger.spent();
+            prop_assert!(after.usd >= spent.usd && after.tokens >= spent.tokens);
+            spent = after;
+            let (micros, tokens) = in_use(&ledger);
+            prop_assert_eq!(micros, spent.usd.micros() + reserved.usd.unwrap_or_default().micros());
+            prop_assert_eq!(tokens, spent.tokens + reserved.tokens);
+            prop_assert!(micros <= 100 && tokens <= 100);
+        }
+    }
+}
+
+/// A few bits that differ from call to call; the same on every run.
+fn scrambled(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
+    const CAP: u64 = 1000;
+    let ledger = Arc::new(Ledger::new(Budget { usd: Some(usd(CAP)), tokens: Some(2 * CAP) }));
+    let done = Arc::new(AtomicBool::new(false));
+    let watcher = std::thread::spawn({
+        let (ledger, done) = (Arc::clone(&ledger), Arc::clone(&done));
+        move || {
+            let mut looks = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                let (micros, tokens) = in_use(&ledger);
+                assert!(micros <= CAP && tokens <= 2 * CAP, "{micros} and {tokens} in use");
+                looks += 1;
+            }
+            looks
+        }
+    });
+    let calls: Vec<_> = (0..64_u64)
+        .map(|caller| {
+            let ledger = Arc::clone(&ledger);
+            tokio::spawn(async move {
+                let mut served = 0;
+                for turn in 0..100 {
+                    let bits = scrambled(caller * 1000 + turn);
+                    // Most of the cap each, so that nearly everyone waits for someone; next to nothing used, so that it lasts.
+                    let worst = amount(1 + bits % 700, 1 + (bits >> 16) % 1400);
+                    let Ok(reservation) = ledger.reserve(worst).await else { continue };
+                    served += 1;
+                    if bits & (1 << 40) != 0 {
+                        tokio::task::yield_now().await;
+                    }
+                    match bits >> 62 {
+                        0 => drop(reservation),
+                        _ => reservation.settle(amount((bits >> 50) % 64 / 63, 0)),
+                    }
+                }
+                served
+            })
+        })
+        .collect();
+    let mut served = 0;
+    for call in calls {
+        // A lost wake-up shows as a call that never ends.
+        let waited = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
+        served += waited.expect("a call never ends").unwrap();
+    }
+    done.store(true, Ordering::Relaxed);
+    assert!(watcher.join().unwrap() > 0);
+    assert!(served > 3000, "only {served} of 6400 calls were served");
+    let spent = ledger.spent();
+    assert_eq!(in_use(&ledger), (spent.usd.micros(), spent.tokens), "room was not given back");
+}
+
+#[test]
+fn room_that_is_given_back_at_the_very_moment_of_asking_is_not_missed() {
+    // Nobody else ever gives room back here, so that one lost wake-up is one call that waits for ever.
+    let ledger = dollars(10);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (hand_over, handed_over) = std::sync::mpsc::channel::<(Reservation<'_>, u64)>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for (reservation, pause) in handed_over {
+                (0..pause).for_each(|_| std::hint::spin_loop());
+                drop(reservation);
+            }
+        });
+        runtime.block_on(async {
+            for round in 0..60_000 {
+                let held = ledger.reserve(amount(10, 0)).await.unwrap();
+                hand_over.send((held, scrambled(round) % 64)).unwrap();
+                let limit = std::time::Duration::from_secs(10);
+                let waited = tokio::time::timeout(limit, ledger.reserve(amount(10, 0))).await;
+                drop(waited.expect("a call waits for ever").unwrap());
+            }
+        });
+        drop(hand_over);
+    });
+    assert_eq!(in_use(&ledger), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn callers_that_give_up_while_they_wait_leave_nobody_behind() {
+    let ledger = Arc::new(dollars(10));
+    let calls: Vec<_> = (0..200_u64)
+        .map(|caller| {
+            let ledger = Arc::clone(&ledger);
+            tokio::spawn(async move {
+                for turn in 0..20 {
+                    let bits = scrambled(caller * 100 + turn);
+                    let worst = amount(1 + bits % 10, 0);
+                    if bits & (1 << 30) != 0 {
+                        let mut waiting = Box::pin(ledger.reserve(worst));
+                        if let Poll::Ready(reservation) = std::future::poll_fn(|context| {
+                            Poll::Ready(waiting.as_mut().poll(context))
+                        })
+                        .await
+                        {
+                            tokio::task::yield_now().await;
+                            drop(reservation);
+                        }
+                    } else {
+                        let reservation = ledger.reserve(worst).await.unwrap();
+                        tokio::task::yield_now().await;
+                        drop(reservation);
+                    }
+                }
+            })
+        })
+        .collect();
+    for call in calls {
+        let waited = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
+        waited.expect("a call never ends").unwrap();
+    }
+    assert_eq!(in_use(&ledger), (0, 0));
+}

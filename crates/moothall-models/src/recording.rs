@@ -5,8 +5,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use moothall_core::model::{FailureKind, ModelFailure, ModelReply, ModelRequest};
+use moothall_core::model::{FailureKind, ModelFailure, ModelReply, ModelRequest, Purpose};
 use moothall_core::{Sha256Hex, canonical_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,9 +57,17 @@ impl Recordings {
         let text =
             serde_json::to_string_pretty(&recording).map_err(|error| failed(error.into()))?;
         fs_err::create_dir_all(&self.folder).map_err(failed)?;
-        let partial = path.with_extension(format!("partial-{}", std::process::id()));
-        fs_err::write(&partial, text + "\n").map_err(failed)?;
-        fs_err::rename(&partial, &path).map_err(failed)
+        // A name of its own for each: two equal requests may be answered at the same moment.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let partial = path.with_extension(format!("partial-{process}-{count}"));
+        let kept =
+            fs_err::write(&partial, text + "\n").and_then(|()| fs_err::rename(&partial, &path));
+        kept.map_err(|error| {
+            // Nothing can be done about a remnant that cannot be removed, and the first error says more.
+            let _ = fs_err::remove_file(&partial);
+            failed(error)
+        })
     }
 
     fn path(&self, hash: Sha256Hex) -> PathBuf {
@@ -101,8 +110,10 @@ impl Recordings {
 }
 
 fn read(path: &Path) -> io::Result<Recording> {
-    serde_json::from_str(&fs_err::read_to_string(path)?)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    serde_json::from_str(&fs_err::read_to_string(path)?).map_err(|error| {
+        let named = format!("`{}`: {error}", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, named)
+    })
 }
 
 fn hash(request: &ModelRequest) -> Result<Sha256Hex, ModelFailure> {
@@ -111,8 +122,10 @@ fn hash(request: &ModelRequest) -> Result<Sha256Hex, ModelFailure> {
     })
 }
 
+/// Without what the hash leaves out: it cannot be why a recording was missed.
 fn canonical(request: &ModelRequest) -> String {
-    canonical_json(request).unwrap_or_default()
+    let counted = ModelRequest { purpose: Purpose::Ask, timeout_ms: None, ..request.clone() };
+    canonical_json(&counted).unwrap_or_default()
 }
 
 /// How much two requests share: what they begin with and what they end with.

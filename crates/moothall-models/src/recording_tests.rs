@@ -1,1 +1,181 @@
+use std::sync::Arc;
+
+use moothall_core::MicroUsd;
+use moothall_core::model::{Block, Purpose, StopReason, Turn, Usage, UsageBasis};
+use tempfile::TempDir;
+
 use super::*;
+
+fn request(question: &str) -> ModelRequest {
+    let model = "openai/gpt-5-mini".parse().unwrap();
+    ModelRequest {
+        system: vec![Block::new("Be brief.")],
+        ..ModelRequest::ask(model, question, 100)
+    }
+}
+
+fn reply(text: &str) -> ModelReply {
+    ModelReply {
+        text: text.to_owned(),
+        stop: StopReason::End,
+        model: "gpt-5-mini-2025-08-07".to_owned(),
+        usage: Usage { input: 20, cache_read: 3, output: 2, ..Usage::default() },
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: Some(MicroUsd::new(9)),
+    }
+}
+
+fn folder() -> (TempDir, Recordings) {
+    let folder = TempDir::new().unwrap();
+    let recordings = Recordings::at(folder.path().join("recordings"));
+    (folder, recordings)
+}
+
+fn files(recordings: &Recordings) -> Vec<String> {
+    let entries = fs_err::read_dir(&recordings.folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn file_of(request: &ModelRequest) -> String {
+    format!("{}.json", request.hash().unwrap())
+}
+
+#[test]
+fn what_was_kept_is_found_word_for_word() {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("Because.\n\u{1f980}")).unwrap();
+    assert_eq!(recordings.find(&request("Why?")), Ok(reply("Because.\n\u{1f980}")));
+}
+
+#[test]
+fn who_asks_and_how_long_it_may_take_do_not_matter() {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("a")).unwrap();
+    let same = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(5), ..request("Why?") };
+    assert_eq!(recordings.find(&same), Ok(reply("a")));
+}
+
+#[test]
+fn a_reply_that_is_kept_again_replaces_the_first_and_leaves_nothing_else_behind() {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("first")).unwrap();
+    recordings.keep(&request("Why?"), &reply("second")).unwrap();
+    assert_eq!(recordings.find(&request("Why?")), Ok(reply("second")));
+    assert_eq!(files(&recordings), [file_of(&request("Why?"))]);
+}
+
+#[test]
+fn equal_requests_that_are_kept_at_the_same_moment_do_not_disturb_each_other() {
+    // They shared one partial file: one renamed it away under the other, whose call then failed.
+    let (_folder, recordings) = folder();
+    let recordings = Arc::new(recordings);
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let recordings = Arc::clone(&recordings);
+            std::thread::spawn(move || {
+                (0..50).try_for_each(|_| recordings.keep(&request("Why?"), &reply("a")))
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap().unwrap();
+    }
+    assert_eq!(files(&recordings), [file_of(&request("Why?"))]);
+    assert_eq!(recordings.find(&request("Why?")), Ok(reply("a")));
+}
+
+#[test]
+fn a_reply_that_cannot_be_kept_is_a_failure_and_leaves_no_partial_file() {
+    let (_folder, recordings) = folder();
+    // A folder stands where the file should be.
+    let taken = recordings.path(request("Why?").hash().unwrap());
+    fs_err::create_dir_all(taken.join("inner")).unwrap();
+    let failure = recordings.keep(&request("Why?"), &reply("a")).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::NotFound);
+    assert!(failure.detail.starts_with("the reply cannot be recorded: "), "{failure}");
+    assert_eq!(files(&recordings), [file_of(&request("Why?"))]);
+}
+
+#[test]
+fn a_recording_keeps_its_form() {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("Because.")).unwrap();
+    let path = recordings.path(request("Why?").hash().unwrap());
+    insta::assert_snapshot!(fs_err::read_to_string(path).unwrap());
+}
+
+#[track_caller]
+fn check_miss(recordings: &Recordings, wanted: &ModelRequest, rest: &str) {
+    let expected =
+        format!("no recording in {} answers this request; {rest}", recordings.folder.display());
+    assert_eq!(recordings.find(wanted), Err(ModelFailure::new(FailureKind::NotFound, expected)));
+}
+
+#[test]
+fn a_miss_names_the_nearest_recording_and_the_first_difference() {
+    let (_folder, recordings) = folder();
+    let near = request("What is a moot hall, and who met there in the evening?");
+    let far = ModelRequest { turns: vec![Turn::user("x"); 3], ..request("y") };
+    recordings.keep(&near, &reply("near")).unwrap();
+    recordings.keep(&far, &reply("far")).unwrap();
+    let differs =
+        |place: &str| format!("the nearest is {}, which differs at {place}", file_of(&near));
+    let other_words = request("What is a moot hall, and who met there in the morning?");
+    check_miss(&recordings, &other_words, &differs("/turns/0/block/text"));
+    let longer = ModelRequest { max_tokens: 101, ..near.clone() };
+    check_miss(&recordings, &longer, &differs("/max_tokens"));
+    let mut one_more = near.clone();
+    one_more.turns.push(Turn::assistant("I think"));
+    check_miss(&recordings, &one_more, &differs("/turns/1"));
+    let without_system = ModelRequest { system: Vec::new(), ..near.clone() };
+    check_miss(&recordings, &without_system, &differs("/system/0"));
+    let colder =
+        ModelRequest { temperature: Some(moothall_core::model::Temperature::ZERO), ..near.clone() };
+    check_miss(&recordings, &colder, &differs("/temperature"));
+}
+
+#[test]
+fn what_does_not_matter_is_not_named_as_the_difference() {
+    // The purpose is not part of the hash, so it cannot be why a recording was missed; yet it was named first.
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("a")).unwrap();
+    let wanted = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(5), ..request("Who?") };
+    let place = format!(
+        "the nearest is {}, which differs at /turns/0/block/text",
+        file_of(&request("Why?"))
+    );
+    check_miss(&recordings, &wanted, &place);
+}
+
+#[test]
+fn a_folder_without_recordings_is_named_as_such() {
+    let (_folder, recordings) = folder();
+    check_miss(&recordings, &request("Why?"), "the folder holds none");
+    fs_err::create_dir_all(&recordings.folder).unwrap();
+    fs_err::write(recordings.folder.join("notes.txt"), "not a recording").unwrap();
+    fs_err::write(recordings.folder.join("broken.json"), "{").unwrap();
+    check_miss(&recordings, &request("Why?"), "the folder holds none");
+}
+
+#[track_caller]
+fn check_unreadable(text: &[u8]) {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("a")).unwrap();
+    let name = file_of(&request("Why?"));
+    fs_err::write(recordings.folder.join(&name), text).unwrap();
+    let failure = recordings.find(&request("Why?")).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::NotFound);
+    assert!(failure.detail.starts_with("a recording cannot be read: "), "{failure}");
+    assert!(failure.detail.contains(&name), "{failure}");
+}
+
+#[test]
+fn a_recording_that_cannot_be_read_is_a_failure_that_names_it() {
+    check_unreadable(b"");
+    check_unreadable(b"{\"request\": ");
+    check_unreadable(b"{}");
+    check_unreadable(b"\xff\xfe");
+}

@@ -7,6 +7,12 @@ use moothall_core::model::OutputSchema;
 use moothall_core::structured::OutputCheck;
 use serde_json::Value;
 
+/// As many problems as anyone shows; an answer may have thousands.
+const MAX_PROBLEMS: usize = 8;
+
+/// The longest problem. The validator quotes the faulty value, which may be the whole answer.
+const MAX_PROBLEM_CHARS: usize = 200;
+
 /// A schema that cannot be used for checking.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema is not valid: {0}")]
@@ -34,8 +40,17 @@ impl OutputCheck for SchemaCheck {
     fn problems(&self, value: &Value) -> Vec<String> {
         let describe = |error: jsonschema::ValidationError<'_>| {
             let place = error.instance_path().to_string();
-            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+            let text =
+                if place.is_empty() { error.to_string() } else { format!("{place}: {error}") };
+            match text.char_indices().nth(MAX_PROBLEM_CHARS) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text,
+            }
         };
-        self.validator.iter_errors(value).map(describe).collect()
+        self.validator.iter_errors(value).take(MAX_PROBLEMS).map(describe).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "schema_check_tests.rs"]
+mod tests;

@@ -35,15 +35,37 @@ impl Secret {
         self.0.expose_secret()
     }
 
-    /// `text` with every occurrence of the secret replaced, because providers echo keys in their errors.
+    /// `text` without the secret, because providers echo keys. A text that was cut may end with the beginning of one, which goes too.
     pub fn remove_from(&self, text: &str) -> String {
+        let secret = self.expose();
         // A very short secret would blank out ordinary words; no provider has one.
-        if self.expose().len() < 4 { text.to_owned() } else { text.replace(self.expose(), "***") }
+        if secret.len() < SHORTEST {
+            return text.to_owned();
+        }
+        let mut clean = text.replace(secret, "***");
+        let beginnings = (SHORTEST..secret.len()).rev().filter_map(|length| secret.get(..length));
+        if let Some(rest) = beginnings.into_iter().find_map(|start| clean.strip_suffix(start)) {
+            let length = rest.len();
+            clean.truncate(length);
+            clean.push_str("***");
+        }
+        clean
+    }
+
+    /// Whether `text` holds the secret; quicker than removing it, and the usual answer is no.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.expose().len() >= SHORTEST && text.contains(self.expose())
     }
 }
+
+const SHORTEST: usize = 4;
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
+
+#[cfg(test)]
+#[path = "secret_tests.rs"]
+mod tests;

@@ -69,7 +69,7 @@ pub struct RetrySettings {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub first_delay: Duration,
-    /// The longest wait between two attempts.
+    /// The longest wait between two attempts; a provider that asks for more gets it, up to five minutes.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub max_delay: Duration,

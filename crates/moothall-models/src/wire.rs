@@ -12,6 +12,8 @@ mod schema;
 
 use moothall_core::model::{Block, FailureKind, ModelFailure, ModelRequest, OutputSchema, Usage};
 
+use serde::Serialize;
+
 use self::framing::Framing;
 use crate::catalog::{ModelCard, Provider};
 use crate::settings::Wire;
@@ -21,13 +23,38 @@ pub use self::failure::retry_after_ms;
 /// The longest body, line or text that we take from a provider. A chat answer is thousands of times smaller.
 pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// A request as it goes out, without the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encoded {
+/// Where a wire's requests go, and what every one of them carries beside content type and key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
     /// What is added to the provider's base URL.
     pub path: &'static str,
-    /// Headers of the wire, beside content type and key.
+    /// Headers of the wire.
     pub headers: &'static [(&'static str, &'static str)],
+    /// The header that carries the key.
+    pub key_header: &'static str,
+    /// What stands before the key in it.
+    pub key_prefix: &'static str,
+}
+
+/// The endpoint of a wire.
+pub fn endpoint(wire: Wire) -> Endpoint {
+    let bearer =
+        |path| Endpoint { path, headers: &[], key_header: "authorization", key_prefix: "Bearer " };
+    match wire {
+        Wire::OpenAiChat => bearer("/chat/completions"),
+        Wire::OllamaChat => bearer("/api/chat"),
+        Wire::AnthropicMessages => Endpoint {
+            path: "/messages",
+            headers: &[("anthropic-version", "2023-06-01")],
+            key_header: "x-api-key",
+            key_prefix: "",
+        },
+    }
+}
+
+/// A request as it goes out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
     /// The JSON body.
     pub body: Vec<u8>,
     /// The window in tokens, where the request itself sets or knows it.
@@ -67,14 +94,6 @@ pub enum AnswerStop {
     Refusal,
     /// Anything else.
     Other,
-}
-
-/// How a key is put on the wire: the header's name and what stands before the key.
-pub fn key_header(wire: Wire) -> (&'static str, &'static str) {
-    match wire {
-        Wire::AnthropicMessages => ("x-api-key", ""),
-        Wire::OpenAiChat | Wire::OllamaChat => ("authorization", "Bearer "),
-    }
 }
 
 /// Writes a request in the provider's language. The same request always gives the same bytes.
@@ -136,7 +155,6 @@ pub fn decode(
 pub struct StreamDecoder {
     framing: Framing,
     state: State,
-    text_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -158,7 +176,7 @@ impl StreamDecoder {
             }
             Wire::OllamaChat => (Framing::lines(), State::Ollama(ollama::Stream::default())),
         };
-        Self { framing, state, text_bytes: 0 }
+        Self { framing, state }
     }
 
     /// Takes the next bytes, however they were cut, and hands out the text that they complete.
@@ -174,11 +192,15 @@ impl StreamDecoder {
                 State::Anthropic(stream) => stream.message(&message)?,
                 State::Ollama(stream) => stream.message(&message)?,
             };
+            let held_bytes = match &self.state {
+                State::OpenAi(stream) => stream.text_bytes(),
+                State::Anthropic(stream) => stream.text_bytes(),
+                State::Ollama(stream) => stream.text_bytes(),
+            };
+            if held_bytes > MAX_BODY_BYTES {
+                return Err(ModelFailure::new(FailureKind::Malformed, "the answer has no end"));
+            }
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                self.text_bytes += text.len();
-                if self.text_bytes > MAX_BODY_BYTES {
-                    return Err(ModelFailure::new(FailureKind::Malformed, "the answer has no end"));
-                }
                 on_text(&text);
             }
         }
@@ -198,6 +220,19 @@ impl StreamDecoder {
     }
 }
 
+/// Writes a body into one allocation: prompts are long, and a buffer that grows copies them again and again.
+fn write_body<T: Serialize>(
+    request: &ModelRequest,
+    body: &T,
+) -> Result<Vec<u8>, serde_json::Error> {
+    const FRAME_BYTES: usize = 1024;
+    let prompt: usize = request.prompt_texts().map(str::len).sum();
+    // An eighth for escapes: most text has a few quotes and line breaks.
+    let mut bytes = Vec::with_capacity(prompt + prompt / 8 + FRAME_BYTES);
+    serde_json::to_writer(&mut bytes, body)?;
+    Ok(bytes)
+}
+
 /// The failure of an answer that is not what its wire promises.
 fn malformed(error: impl std::fmt::Display) -> ModelFailure {
     ModelFailure::new(
@@ -209,3 +244,7 @@ fn malformed(error: impl std::fmt::Display) -> ModelFailure {
 #[cfg(test)]
 #[path = "wire_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "wire_stream_tests.rs"]
+mod stream_tests;

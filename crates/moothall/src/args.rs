@@ -67,7 +67,10 @@ pub(crate) enum Command {
         shell: Shell,
     },
     /// Print the manual page (try: moothall man | man -l -)
-    Man,
+    Man {
+        /// The command whose page is wanted
+        command: Option<String>,
+    },
     /// Print the reference pages of the book
     #[command(subcommand, hide = true)]
     Docs(DocsCommand),

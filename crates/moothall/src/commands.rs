@@ -29,14 +29,25 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
             terminal::print(&String::from_utf8_lossy(&script))?;
             Ok(Exit::Fine)
         }
-        Command::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            terminal::print(&String::from_utf8_lossy(&page))?;
-            Ok(Exit::Fine)
-        }
+        Command::Man { command } => man(command.as_deref()),
         Command::Docs(command) => docs::run(&command),
     }
+}
+
+fn man(command: Option<&str>) -> anyhow::Result<Exit> {
+    let mut root = Cli::command();
+    root.build();
+    let wanted = match command {
+        Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
+            CliError::usage(format!("there is no command called `{name}`"))
+                .with_hint("`moothall help` lists them")
+        })?,
+        None => root,
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(wanted).render(&mut page)?;
+    terminal::print(&String::from_utf8_lossy(&page))?;
+    Ok(Exit::Fine)
 }
 
 /// What came of work that a person may interrupt.

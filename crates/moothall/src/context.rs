@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::model::ModelName;
+use moothall_models::catalog::Provider;
 use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode};
 use toml::{Table, Value};
 
@@ -121,7 +122,7 @@ impl Context {
                 self.catalog.providers().map(|provider| provider.name.as_str()).collect();
             return Err(CliError::usage(format!("there is no provider called `{name}`"))
                 .with_hint(format!(
-                    "known are {}; a server of your own needs [provider.{name}] with a base_url",
+                    "known providers: {}; a server of your own needs `--base-url`, or [provider.{name}] with a `base_url`",
                     names.join(", ")
                 )));
         };
@@ -130,29 +131,41 @@ impl Context {
             return Err(CliError::usage(format!("there is no API key for {name}"))
                 .with_hint(format!("{hint}; or try `--model demo`, which needs no key")));
         }
-        self.refuse_stray_key(name)
+        self.refuse_stray_key(provider)
     }
 
     /// A moothall.toml that merely lies in the working folder may come from a stranger. It may configure much, but it may not choose where
     /// a key of the user's goes.
-    fn refuse_stray_key(&self, name: &str) -> Result<(), CliError> {
+    fn refuse_stray_key(&self, provider: &Provider) -> Result<(), CliError> {
+        let name = provider.name.as_str();
         let from_folder =
             self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
-        let set_there = |key: &str| {
-            let origin = self.loaded.resolved.origin(&format!("provider.{name}.{key}"));
-            matches!(origin, Origin::File { .. } | Origin::DotEnv { .. })
+        let origin = |key: &str| self.loaded.resolved.origin(key);
+        // A catalog that the folder brings can move a provider as well as a section can.
+        let built_in = Catalog::built_in().ok();
+        let usual = built_in.as_ref().and_then(|catalog| catalog.provider(name));
+        let catalog_is_theirs =
+            matches!(origin("catalog"), Origin::File { .. } | Origin::DotEnv { .. });
+        let set_there = |key: &str, unusual: bool| match origin(&format!("provider.{name}.{key}")) {
+            Origin::File { .. } | Origin::DotEnv { .. } => true,
+            Origin::Default => catalog_is_theirs && unusual,
+            Origin::Environment { .. } | Origin::Flag => false,
         };
-        let key_is_the_users = match self.keys.source(name) {
-            Some(KeySource::Environment(_) | KeySource::KeyFile(_)) => true,
+        let other_address = usual.is_none_or(|usual| usual.base_url != provider.base_url);
+        let other_variable = usual.is_none_or(|usual| usual.key_env != provider.key_env);
+        let source = match self.keys.source(name) {
+            Some(source @ (KeySource::Environment(_) | KeySource::KeyFile(_))) => source,
             // It came with the folder, so the folder may say where it goes.
-            Some(KeySource::DotEnv(_)) | None => false,
+            Some(KeySource::DotEnv(_)) | None => return Ok(()),
         };
         if from_folder
-            && key_is_the_users
-            && (set_there("base_url") || set_there("key_env") || set_there("key_file"))
+            && (set_there("base_url", other_address)
+                || set_there("key_env", other_variable)
+                || set_there("key_file", false))
         {
             return Err(CliError::usage(format!(
-                "the moothall.toml in this folder decides where your key for {name} goes"
+                "the moothall.toml in this folder decides where your key for {name} goes: {source} to {}",
+                provider.base_url
             ))
             .with_hint("if you trust it, name it: `--config moothall.toml`"));
         }
@@ -177,7 +190,34 @@ impl Flags {
         table.insert((*last).to_owned(), value.into());
     }
 
+    /// Sets the address of the named model's provider. `naming` is the flag that names the model.
+    pub(crate) fn set_base_url(
+        &mut self,
+        model: Option<&ModelName>,
+        naming: &str,
+        base_url: &str,
+    ) -> Result<(), CliError> {
+        let model = model.ok_or_else(|| {
+            CliError::usage(format!("`--base-url` needs a model after `{naming}`")).with_hint(
+                format!(
+                    "for example `{naming} openai/my-model --base-url http://127.0.0.1:8080/v1`"
+                ),
+            )
+        })?;
+        if model.is_demo() {
+            return Err(CliError::usage(
+                "`demo` asks nobody, so `--base-url` has no meaning for it",
+            ));
+        }
+        self.set(&["provider", model.provider(), "base_url"], base_url);
+        Ok(())
+    }
+
     pub(crate) fn into_table(self) -> Table {
         self.0
     }
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -82,11 +82,23 @@ impl CliError {
     ///
     /// Control characters are escaped: messages quote files and replies that others wrote, and those must not drive the terminal.
     pub fn render(&self) -> String {
-        let mut text = format!("error: {}", self.message);
+        let mut text = printable(&format!("error: {}", self.words()));
+        text.push('\n');
+        if let Some(hint) = &self.hint {
+            text.push_str("hint: ");
+            text.push_str(&printable(hint));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What is wrong and why, as it came: nothing is escaped.
+    pub(crate) fn words(&self) -> String {
+        let mut text = self.message.clone();
         let mut last = self.message.clone();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
-            let words = error.to_string();
+            let words = error.to_string().trim_end().to_owned();
             // Many errors of the ecosystem already print their cause; it is said once.
             if !last.ends_with(&words) {
                 text.push_str(": ");
@@ -94,13 +106,6 @@ impl CliError {
             }
             last = words;
             cause = error.source();
-        }
-        text = printable(&text);
-        text.push('\n');
-        if let Some(hint) = &self.hint {
-            text.push_str("hint: ");
-            text.push_str(&printable(hint));
-            text.push('\n');
         }
         text
     }

@@ -1,6 +1,7 @@
 //! API keys: found in variables, in `.env` or in files that only their owner can read, and never printed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,16 @@ pub enum KeySource {
     DotEnv(String),
     /// `keys.toml`, or the `key_file` of the provider.
     KeyFile(PathBuf),
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment(name) => f.write_str(name),
+            Self::DotEnv(name) => write!(f, "{name} in .env"),
+            Self::KeyFile(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// The keys by provider.
@@ -66,6 +77,16 @@ impl Keyring {
                 },
             };
             keyring.keys.extend(key.map(|key| (name.to_owned(), key)));
+        }
+        // What is left belongs to nobody, and is most likely a misspelt name whose key will be missed.
+        if let Some(stray) = from_keys_file.keys().find(|name| catalog.provider(name).is_none()) {
+            let known: Vec<_> =
+                catalog.providers().map(|provider| provider.name.as_str()).collect();
+            let message =
+                format!("{} has a key for `{stray}`, which is no provider", keys_file.display());
+            return Err(
+                CliError::usage(message).with_hint(format!("known are {}", known.join(", ")))
+            );
         }
         Ok(keyring)
     }

@@ -15,13 +15,17 @@ pub(crate) fn start(section: &LogSection, verbose: u8) {
     let filter = EnvFilter::new(format!(
         "warn,moothall={level},moothall_core={level},moothall_models={level}"
     ));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // It would tell on stderr that stderr is gone, and panic.
+        .log_internal_errors(false);
     // A second start happens only in tests that share a process; the first one stays.
     let _ = match section.format {
         LogFormat::Pretty => {
             let color =
                 anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-            builder.with_ansi(color).with_target(false).compact().try_init()
+            builder.with_ansi(color).with_target(false).without_time().compact().try_init()
         }
         LogFormat::Json => builder
             .json()

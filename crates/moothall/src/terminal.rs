@@ -29,9 +29,19 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints data. A reader that went away (`| head`) ends the program quietly, as it does for other tools.
+/// Prints words of our own, with colour where it is wanted. A reader that went away (`| head`) ends the program quietly, as it does for
+/// other tools.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    let mut stdout = anstream::stdout().lock();
+    write_all(anstream::stdout().lock(), text)
+}
+
+/// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a terminal made [`harmless`].
+pub(crate) fn print_answer(text: &str) -> io::Result<()> {
+    let stdout = io::stdout().lock();
+    if stdout.is_terminal() { write_all(stdout, &harmless(text)) } else { write_all(stdout, text) }
+}
+
+fn write_all(mut stdout: impl io::Write, text: &str) -> io::Result<()> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
@@ -44,20 +54,38 @@ pub(crate) fn note(text: &str) {
 }
 
 pub(crate) fn show_error(error: &CliError) {
-    let text = error.render();
-    let painted = match text.strip_prefix("error:") {
-        Some(rest) => format!(
-            "{RED}error:{RED:#}{}",
-            rest.replacen("\nhint:", &format!("\n{CYAN}hint:{CYAN:#}"), 1)
-        ),
-        None => text,
-    };
-    note(&painted);
+    note(&painted(&error.render()));
 }
 
-/// Text of a model, made safe for a terminal: escape sequences could rewrite the screen or the clipboard.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
-        .collect()
+fn painted(error: &str) -> String {
+    match error.strip_prefix("error:") {
+        Some(rest) => format!(
+            "{RED}error:{RED:#}{}",
+            rest.replace("\nhint:", &format!("\n{CYAN}hint:{CYAN:#}"))
+        ),
+        None => error.to_owned(),
+    }
 }
+
+/// Text of a model, made safe for a terminal: escape sequences could rewrite the screen or the clipboard, and marks that change the
+/// direction of writing could show a text other than the one that is there.
+pub(crate) fn harmless(text: &str) -> String {
+    replace(text, |c| (c.is_control() && !matches!(c, '\n' | '\t')) || turns_text(c))
+}
+
+/// As [`harmless`], for text of others inside a line of ours: a line break in it could add a line that looks like ours.
+pub(crate) fn harmless_line(text: &str) -> String {
+    replace(text, |c| c.is_control() || turns_text(c))
+}
+
+fn replace(text: &str, harmful: impl Fn(char) -> bool) -> String {
+    text.chars().map(|c| if harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+#[path = "terminal_tests.rs"]
+mod tests;

@@ -8,6 +8,7 @@ const TOKENS_PER_PRICE: u128 = 1_000_000;
 
 /// Prices in dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Price {
     /// Prompt tokens.
     #[serde(with = "moothall_core::money::dollars")]
@@ -41,7 +42,7 @@ impl Price {
         let millionths: u128 = parts
             .iter()
             .map(|(tokens, price)| u128::from(*tokens) * u128::from(price.micros()))
-            .sum();
+            .fold(0, u128::saturating_add);
         MicroUsd::new(u64::try_from(millionths.div_ceil(TOKENS_PER_PRICE)).unwrap_or(u64::MAX))
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
 use super::openai::{CacheControl, effort_word, role};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema};
+use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider};
 
 pub(super) fn encode(
@@ -42,12 +42,7 @@ pub(super) fn encode(
             .then_some(OutputConfig { effort, format }),
         stream: delivery == Delivery::Streamed,
     };
-    Ok(Encoded {
-        path: "/messages",
-        headers: &[("anthropic-version", "2023-06-01")],
-        body: serde_json::to_vec(&body)?,
-        window: card.context,
-    })
+    Ok(Encoded { body: write_body(request, &body)?, window: card.context })
 }
 
 #[derive(Serialize)]
@@ -101,8 +96,8 @@ fn part(block: &Block) -> Part<'_> {
 
 #[derive(Deserialize)]
 struct WireMessage<'a> {
-    #[serde(borrow, default)]
-    error: Option<ErrorObject<'a>>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
     #[serde(borrow, default)]
     content: Vec<ContentPart<'a>>,
     #[serde(borrow, default)]
@@ -207,10 +202,11 @@ pub(super) struct Stream {
 
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow, rename = "type")]
+    /// Absent from the errors of llama.cpp.
+    #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    error: Option<ErrorObject<'a>>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
     #[serde(borrow, default)]
     message: Option<WireMessage<'a>>,
     #[serde(borrow, default)]
@@ -228,8 +224,8 @@ struct Delta<'a> {
 }
 
 impl Stream {
-    pub(super) fn message(&mut self, json: &str) -> Result<Option<String>, ModelFailure> {
-        let event: Event<'_> = serde_json::from_str(json).map_err(malformed)?;
+    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+        let event: Event<'_> = serde_json::from_slice(json).map_err(malformed)?;
         if let Some(error) = event.error {
             return Err(of_error_object(&error));
         }
@@ -262,6 +258,11 @@ impl Stream {
         if let Some(newer) = newer {
             self.usage = Some(self.usage.unwrap_or_default().updated_by(newer));
         }
+    }
+
+    /// What it holds, whether anyone hears it or not.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 
     pub(super) fn finish(self) -> Option<Answer> {

@@ -21,7 +21,7 @@ enum Kind {
     Lines,
     /// The `data` lines of the event that is not complete yet.
     ServerSentEvents {
-        data: Option<String>,
+        data: Option<Vec<u8>>,
     },
 }
 
@@ -57,26 +57,27 @@ impl Framing {
         Ok(())
     }
 
-    /// The next complete message. Bytes that are not UTF-8 become replacement characters, so that the JSON reader complains, not we.
-    pub(super) fn next_message(&mut self) -> Option<String> {
+    /// The next complete message, as bytes: whether they are text is for the JSON reader to say.
+    pub(super) fn next_message(&mut self) -> Option<Vec<u8>> {
         loop {
             let line = self.next_line()?;
             match &mut self.kind {
-                Kind::Lines if line.trim().is_empty() => {}
+                Kind::Lines if line.trim_ascii().is_empty() => {}
                 Kind::Lines => return Some(line),
                 Kind::ServerSentEvents { data } if line.is_empty() => {
-                    if let Some(data) = data.take() {
+                    // Some servers keep a connection alive with events that say nothing.
+                    if let Some(data) = data.take().filter(|data| !data.trim_ascii().is_empty()) {
                         return Some(data);
                     }
                 }
                 Kind::ServerSentEvents { data } => {
                     // `event:`, `id:` and comment lines say nothing that the data does not say too.
-                    if let Some(value) = line.strip_prefix("data:") {
-                        let value = value.strip_prefix(' ').unwrap_or(value);
+                    if let Some(value) = line.strip_prefix(b"data:") {
+                        let value = value.strip_prefix(b" ").unwrap_or(value);
                         match data {
                             Some(data) => {
-                                data.push('\n');
-                                data.push_str(value);
+                                data.push(b'\n');
+                                data.extend_from_slice(value);
                             }
                             None => *data = Some(value.to_owned()),
                         }
@@ -86,7 +87,7 @@ impl Framing {
         }
     }
 
-    fn next_line(&mut self) -> Option<String> {
+    fn next_line(&mut self) -> Option<Vec<u8>> {
         let from = self.searched.max(self.taken);
         let Some(end) =
             self.buffer[from..].iter().position(|&byte| byte == b'\n').map(|at| from + at)
@@ -95,10 +96,13 @@ impl Framing {
             return None;
         };
         let line = &self.buffer[self.taken..end];
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = String::from_utf8_lossy(line).into_owned();
+        let line = line.strip_suffix(b"\r").unwrap_or(line).to_owned();
         self.taken = end + 1;
         self.searched = end + 1;
         Some(line)
     }
 }
+
+#[cfg(test)]
+#[path = "framing_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::failure::{ErrorObject, of_error_object};
 use super::openai::{effort_word, join, role};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed};
+use super::{Answer, AnswerStop, Delivery, Encoded, malformed, write_body};
 use crate::catalog::ModelCard;
 
 /// The window grows in steps, because a change of size makes the server load the model again.
@@ -48,12 +48,7 @@ pub(super) fn encode(
                 .map(|temperature| temperature.as_decimal()),
         },
     };
-    Ok(Encoded {
-        path: "/api/chat",
-        headers: &[],
-        body: serde_json::to_vec(&body)?,
-        window: Some(window),
-    })
+    Ok(Encoded { body: write_body(request, &body)?, window: Some(window) })
 }
 
 /// Room for the expected prompt with a quarter to spare and for the whole answer, but not more than the model has.
@@ -92,8 +87,8 @@ struct Options {
 /// One shape serves both deliveries: a stream is the same object again and again until `done`.
 #[derive(Deserialize)]
 struct Chat<'a> {
-    #[serde(borrow, default)]
-    error: Option<Cow<'a, str>>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -130,16 +125,13 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn message(&mut self, json: &str) -> Result<Option<String>, ModelFailure> {
-        self.take(serde_json::from_str(json).map_err(malformed)?)
+    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+        self.take(serde_json::from_slice(json).map_err(malformed)?)
     }
 
     fn take(&mut self, chat: Chat<'_>) -> Result<Option<String>, ModelFailure> {
-        if let Some(message) = chat.error {
-            return Err(of_error_object(&ErrorObject {
-                message: Some(message),
-                ..ErrorObject::default()
-            }));
+        if let Some(error) = chat.error {
+            return Err(of_error_object(&error));
         }
         if let (None, Some(model)) = (&self.model, chat.model) {
             self.model = Some(model.into_owned());
@@ -158,6 +150,11 @@ impl Stream {
         let text = chat.message.and_then(|said| said.content).map(Cow::into_owned);
         self.text.push_str(text.as_deref().unwrap_or(""));
         Ok(text)
+    }
+
+    /// What it holds, whether anyone hears it or not.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 
     pub(super) fn finish(self) -> Option<Answer> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema};
+use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider, SchemaForm};
 
 pub(super) fn encode(
@@ -18,12 +18,7 @@ pub(super) fn encode(
     delivery: Delivery,
 ) -> Result<Encoded, serde_json::Error> {
     let body = Body { provider, card, request, delivery };
-    Ok(Encoded {
-        path: "/chat/completions",
-        headers: &[],
-        body: serde_json::to_vec(&body)?,
-        window: card.context,
-    })
+    Ok(Encoded { body: write_body(request, &body)?, window: card.context })
 }
 
 struct Body<'a> {
@@ -186,8 +181,8 @@ pub(super) fn effort_word(effort: Effort) -> &'static str {
 /// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries `message`.
 #[derive(Deserialize)]
 struct Completion<'a> {
-    #[serde(borrow, default)]
-    error: Option<ErrorObject<'a>>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -202,6 +197,9 @@ struct Choice<'a> {
     message: Option<Said<'a>>,
     #[serde(borrow, default)]
     finish_reason: Option<Cow<'a, str>>,
+    /// Where OpenRouter says that the provider behind it broke off.
+    #[serde(default)]
+    error: Option<ErrorObject>,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +216,8 @@ struct WireUsage {
     prompt_tokens: u64,
     #[serde(default)]
     completion_tokens: u64,
+    #[serde(default)]
+    total_tokens: u64,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
@@ -248,7 +248,10 @@ impl WireUsage {
             cache_read: read,
             cache_write_5m: written,
             cache_write_1h: 0,
-            output: self.completion_tokens,
+            // Google bills thinking as output but shows it only in the total.
+            output: self
+                .completion_tokens
+                .max(self.total_tokens.saturating_sub(self.prompt_tokens)),
             reasoning: self
                 .completion_tokens_details
                 .unwrap_or_default()
@@ -285,11 +288,11 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn message(&mut self, json: &str) -> Result<Option<String>, ModelFailure> {
-        if json == "[DONE]" {
+    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+        if json == b"[DONE]" {
             return Ok(None);
         }
-        self.take(serde_json::from_str(json).map_err(malformed)?)
+        self.take(serde_json::from_slice(json).map_err(malformed)?)
     }
 
     fn take(&mut self, completion: Completion<'_>) -> Result<Option<String>, ModelFailure> {
@@ -303,14 +306,27 @@ impl Stream {
             self.usage = Some(usage.ours());
         }
         let Some(choice) = completion.choices.into_iter().next() else { return Ok(None) };
-        if let Some(word) = choice.finish_reason {
+        if let Some(error) = choice.error {
+            return Err(of_error_object(&error));
+        }
+        // Some servers write an empty word where others write nothing; it is not an end.
+        if let Some(word) = choice.finish_reason.filter(|word| !word.is_empty()) {
             self.stop = Some(stop(&word));
         }
         let Some(said) = choice.message else { return Ok(None) };
-        self.refused |= said.refusal.is_some_and(|words| !words.is_empty());
+        if let Some(words) = said.refusal.filter(|words| !words.is_empty()) {
+            // Told afterwards, as the reason; nobody hears them as an answer.
+            self.refused = true;
+            self.text.push_str(&words);
+        }
         let text = said.content.map(Cow::into_owned);
         self.text.push_str(text.as_deref().unwrap_or(""));
         Ok(text)
+    }
+
+    /// What it holds, whether anyone hears it or not.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 
     /// The end is the finish reason, not `[DONE]`: some servers close without it.

@@ -27,15 +27,36 @@ const BEYOND_DECODERS: [&str; 15] = [
 pub(super) fn bend(schema: &Value, form: SchemaForm) -> Value {
     match form {
         SchemaForm::Full => schema.clone(),
-        SchemaForm::Subset | SchemaForm::Strict => bend_schema(schema),
+        SchemaForm::Subset | SchemaForm::Strict => bend_schema(schema, form),
     }
 }
 
-/// Whether every object requires all its fields, which strict decoders demand.
+/// Keywords with which strict decoders refuse a schema as a whole.
+const BEYOND_STRICT: [&str; 9] = [
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "prefixItems",
+    "patternProperties",
+    "dependentRequired",
+    "dependentSchemas",
+];
+
+/// Whether strict decoders take it: every object names its fields and requires all of them, and nothing is used that they refuse.
 pub(super) fn requires_everything(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return true };
+    let is_object = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+        None => false,
+    };
+    if BEYOND_STRICT.iter().any(|keyword| schema.contains_key(*keyword)) {
+        return false;
+    }
     let complete = match (schema.get("properties"), schema.get("required")) {
-        (None, _) => true,
+        (None, _) => !is_object,
         (Some(Value::Object(fields)), Some(Value::Array(required))) => {
             fields.keys().all(|field| required.iter().any(|name| name == field))
         }
@@ -44,14 +65,26 @@ pub(super) fn requires_everything(schema: &Value) -> bool {
     complete && subschemas(schema).all(requires_everything)
 }
 
-fn bend_schema(schema: &Value) -> Value {
+fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
+    let bend_schema = |schema: &Value| bend_schema(schema, form);
+    // Strict decoders allow nothing beside a reference, not even the description that schemars puts there.
+    let only_reference = form == SchemaForm::Strict && schema.contains_key("$ref");
+    let beyond = |keyword: &str| {
+        BEYOND_DECODERS.contains(&keyword)
+            || (only_reference && !matches!(keyword, "$ref" | "$defs" | "definitions"))
+    };
     let mut bent = Map::new();
     for (keyword, value) in schema {
-        if BEYOND_DECODERS.contains(&keyword.as_str()) {
+        if beyond(keyword) {
             continue;
         }
-        let value = match (keyword.as_str(), value) {
+        // `anyOf` is the only choice that decoders know.
+        let keyword = match keyword.as_str() {
+            "oneOf" if !schema.contains_key("anyOf") => "anyOf",
+            other => other,
+        };
+        let value = match (keyword, value) {
             // The keys of these are names of fields or definitions, not keywords: a field called `format` stays.
             ("properties" | "$defs" | "definitions", Value::Object(named)) => Value::Object(
                 named.iter().map(|(name, schema)| (name.clone(), bend_schema(schema))).collect(),
@@ -62,7 +95,7 @@ fn bend_schema(schema: &Value) -> Value {
             ("items" | "additionalProperties", schema @ Value::Object(_)) => bend_schema(schema),
             (_, other) => other.clone(),
         };
-        bent.insert(keyword.clone(), value);
+        bent.insert(keyword.to_owned(), value);
     }
     if bent.contains_key("properties") {
         bent.insert("additionalProperties".to_owned(), Value::Bool(false));
@@ -84,3 +117,7 @@ fn subschemas(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
         }
     })
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

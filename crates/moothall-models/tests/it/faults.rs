@@ -156,14 +156,14 @@ mod cases {
 
     pub(super) async fn slow_drip_beyond_the_timeout(wire: Wire, mode: Mode) {
         let drip =
-            || good().with_fault(Fault::SlowDrip { chunk: 1, every: Duration::from_millis(40) });
-        let impatient = ModelRequest { timeout_ms: Some(60), ..request(wire) };
+            || good().with_fault(Fault::SlowDrip { chunk: 1, every: Duration::from_millis(100) });
+        let impatient = ModelRequest { timeout_ms: Some(250), ..request(wire) };
         let call = play(wire, mode, impatient, vec![drip(), drip(), drip(), drip()]).await;
         assert_eq!(call.ending, failed_after(4, FailureKind::TimedOut));
     }
 
     pub(super) async fn no_answer_at_all(wire: Wire, mode: Mode) {
-        let impatient = ModelRequest { timeout_ms: Some(60), ..request(wire) };
+        let impatient = ModelRequest { timeout_ms: Some(400), ..request(wire) };
         let call = play(wire, mode, impatient, vec![Fault::Hang.into(), good()]).await;
         assert_eq!(call.ending, answered_after(2));
     }

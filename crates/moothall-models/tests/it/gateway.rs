@@ -12,7 +12,7 @@ use moothall_models::{
 };
 use moothall_testkit::{Behaviour, Fault, RetryAfter, Usage, Wire};
 
-use crate::support::{Desk, KEY, model_of};
+use crate::support::{Desk, Heard, KEY, model_of};
 
 fn request(wire: Wire) -> ModelRequest {
     ModelRequest::ask(model_of(wire), "Say hello.", 50)
@@ -44,6 +44,20 @@ async fn a_provider_that_echoes_the_key_does_not_get_it_into_the_failure() {
     let failure = desk.call(&request(Wire::OpenAi)).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Auth);
     assert!(!failure.to_string().contains(KEY), "{failure}");
+}
+
+#[tokio::test]
+async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
+    let desk = Desk::new().await;
+    desk.server.always(Behaviour::text(format!("your key is {KEY}")).with_model(KEY));
+    for wire in Wire::ALL {
+        let mut heard = Heard::default();
+        let request = request(wire);
+        let reply =
+            desk.gateway.call(&request, &desk.ledger, Some(&mut heard)).await.result.unwrap();
+        assert_eq!((reply.text.as_str(), reply.model.as_str()), ("your key is ***", "***"));
+        assert_eq!(desk.call(&request).await.result.unwrap(), reply);
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use moothall_core::ask::Ask;
 use moothall_core::model::{
-    Block, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema,
+    Block, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason,
 };
 use moothall_core::receipt::EffectRecord;
 use moothall_core::structured::OutputCheck;
@@ -26,17 +26,23 @@ use crate::terminal::{self, DIM, YELLOW};
 /// The longest question that is read from a pipe.
 const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
 
+const QUESTION_HINT: &str = "write it after the command, `moothall ask \"…\"`, or pipe it in";
+
 pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let context = Context::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let model = context.model(args.model.as_ref())?;
-    let gateway = context.gateway(&model, recording(args))?;
+    let gateway = context.gateway(&model, recording(args)?)?;
     let request = request(args, model.clone(), &gateway)?;
-    let check: Box<dyn OutputCheck> = match &request.schema {
-        Some(schema) => {
-            Box::new(SchemaCheck::new(schema).map_err(|error| CliError::usage(error.to_string()))?)
-        }
-        None => Box::new(|_: &Value| Vec::new()),
+    let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
+        (Some(schema), Some(path)) => Box::new(SchemaCheck::new(schema).map_err(|error| {
+            CliError::usage(format!("{} cannot be used", path.display()))
+                .with_source(error)
+                .with_hint(
+                    "it must be a JSON schema; references to other documents are not followed",
+                )
+        })?),
+        _ => Box::new(|_: &Value| Vec::new()),
     };
     let workflow = Ask::new(request, check)?;
     let ledger = Ledger::new(context.budget());
@@ -46,17 +52,14 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let driven = block_on(drive(workflow, &gateway, &ledger, live, &mut record))?;
     let Interruptible::Done(driven) = driven else {
         record.publish([RunEvent::of_run(RunEventBody::RunCancelled)]);
-        write_events(args, &record)?;
+        if let Err(unsaved) = write_events(args, &record) {
+            terminal::show_error(&unsaved.into());
+        }
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
     let (outcome, last) = driven?;
-    write_events(args, &record)?;
-    if let Some(path) = &args.receipt {
-        let receipt = record.receipt(Ask::NAME, &model, &outcome.findings).write()?;
-        fs_err::write(path, receipt).map_err(|error| {
-            CliError::failed("the receipt cannot be written").with_source(error)
-        })?;
-    }
+    let saved =
+        write_events(args, &record).and_then(|()| write_receipt(args, &record, &model, &outcome));
     let report = Report {
         context: &context,
         model: &model,
@@ -66,7 +69,16 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
         ledger: &ledger,
         live,
     };
-    if args.json { report.print_json() } else { report.print_text() }
+    // An answer that cannot be kept is still shown: it is paid for.
+    let printed = if args.json { report.print_json() } else { report.print_text() };
+    match (printed, saved) {
+        (printed, Ok(())) => printed,
+        (Ok(_), Err(unsaved)) => Err(unsaved),
+        (Err(error), Err(unsaved)) => {
+            terminal::show_error(&unsaved.into());
+            Err(error)
+        }
+    }
 }
 
 fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
@@ -80,22 +92,23 @@ fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
         flags.set(&["budget", "tokens"], tokens);
     }
     if let Some(base_url) = &args.base_url {
-        let model = args.model.as_ref().ok_or_else(|| {
-            CliError::usage("--base-url needs --model").with_hint(
-                "for example `--model openai/my-model --base-url http://127.0.0.1:8080/v1`",
-            )
-        })?;
-        flags.set(&["provider", model.provider(), "base_url"], base_url.as_str());
+        flags.set_base_url(args.model.as_ref(), "--model", base_url)?;
     }
     Ok(flags.into_table())
 }
 
-fn recording(args: &AskArgs) -> RecordingMode {
-    match (&args.record, &args.replay) {
-        (Some(folder), _) => RecordingMode::Record(Recordings::at(folder)),
+fn recording(args: &AskArgs) -> Result<RecordingMode, CliError> {
+    Ok(match (&args.record, &args.replay) {
+        (Some(folder), _) => {
+            // Before anyone is asked: a reply that cannot be kept is a reply that is paid for in vain.
+            fs_err::create_dir_all(folder).map_err(|error| {
+                CliError::usage("replies cannot be recorded").with_source(error)
+            })?;
+            RecordingMode::Record(Recordings::at(folder))
+        }
         (None, Some(folder)) => RecordingMode::Replay(Recordings::at(folder)),
         (None, None) => RecordingMode::Off,
-    }
+    })
 }
 
 fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
@@ -113,8 +126,7 @@ fn question(args: &AskArgs) -> Result<String, CliError> {
     let question = match args.question.as_deref() {
         Some(question) if question != "-" => question.to_owned(),
         None if std::io::stdin().is_terminal() => {
-            return Err(CliError::usage("there is no question")
-                .with_hint("write it behind the command: `moothall ask \"…\"`"));
+            return Err(CliError::usage("there is no question").with_hint(QUESTION_HINT));
         }
         _ => {
             let mut text = String::new();
@@ -132,7 +144,7 @@ fn question(args: &AskArgs) -> Result<String, CliError> {
         }
     };
     if question.trim().is_empty() {
-        Err(CliError::usage("the question is empty"))
+        Err(CliError::usage("the question is empty").with_hint(QUESTION_HINT))
     } else {
         Ok(question)
     }
@@ -151,6 +163,21 @@ fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
         let events = record.events_ndjson()?;
         fs_err::write(path, events)
             .map_err(|error| CliError::failed("the events cannot be written").with_source(error))?;
+    }
+    Ok(())
+}
+
+fn write_receipt(
+    args: &AskArgs,
+    record: &RunRecord,
+    model: &ModelName,
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
+    if let Some(path) = &args.receipt {
+        let receipt = record.receipt(Ask::NAME, model, &outcome.findings).write()?;
+        fs_err::write(path, receipt).map_err(|error| {
+            CliError::failed("the receipt cannot be written").with_source(error)
+        })?;
     }
     Ok(())
 }
@@ -181,7 +208,7 @@ async fn drive(
             Effect::CallModel(request) => request,
             _ => anyhow::bail!("a question has no such effect"),
         };
-        let mut screen = Screen;
+        let mut screen = Screen::default();
         let listener = live.then_some(&mut screen as &mut dyn Listener);
         let report = gateway.call(&request, ledger, listener).await;
         last = Some(report.result.clone());
@@ -196,10 +223,15 @@ async fn drive(
 }
 
 /// Shows an answer while it is written.
-struct Screen;
+#[derive(Default)]
+struct Screen {
+    /// Whether part of an answer stands on the screen.
+    shown: bool,
+}
 
 impl Listener for Screen {
     fn text(&mut self, piece: &str) {
+        self.shown = true;
         let mut stdout = anstream::stdout().lock();
         // A terminal that went away ends the program by its signal, not here.
         let _ =
@@ -207,7 +239,9 @@ impl Listener for Screen {
     }
 
     fn restart(&mut self) {
-        terminal::note(&format!("\n{YELLOW}the answer broke off; asking again{YELLOW:#}\n"));
+        if std::mem::take(&mut self.shown) {
+            terminal::note(&format!("\n{YELLOW}the answer broke off; asking again{YELLOW:#}\n"));
+        }
     }
 }
 
@@ -223,32 +257,32 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn print_text(&self) -> anyhow::Result<Exit> {
-        let text = match (&self.outcome.conclusion, self.last) {
-            (Conclusion::Answered { text, .. }, Ok(_)) => text,
-            _ => return Err(self.error().into()),
+        let (Conclusion::Answered { text, value }, Ok(reply)) =
+            (&self.outcome.conclusion, self.last)
+        else {
+            return Err(self.error().into());
         };
-        if self.live {
-            terminal::print("\n")?;
-        } else if terminal::stdout_is_terminal() {
-            terminal::print(&format!("{}\n", terminal::harmless(text)))?;
-        } else {
-            terminal::print(&format!("{text}\n"))?;
-        }
-        if let Ok(reply) = self.last {
-            let spent = self.ledger.spent();
-            let cost = reply
-                .cost_micro_usd
-                .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
-            let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
-            terminal::note(&format!(
-                "{DIM}{} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n",
-                reply.model
-            ));
-            if reply.stop == moothall_core::model::StopReason::MaxTokens {
-                terminal::note(&format!(
-                    "{YELLOW}the answer was cut off; allow more with --max-tokens{YELLOW:#}\n"
-                ));
+        match value {
+            _ if self.live => terminal::print("\n")?,
+            // The model wrapped its JSON in a fence; whoever asked for JSON pipes this into a program.
+            Some(value) if serde_json::from_str::<Value>(text).is_err() => {
+                terminal::print_answer(&format!("{value:#}\n"))?
             }
+            _ => terminal::print_answer(&format!("{text}\n"))?,
+        }
+        let spent = self.ledger.spent();
+        let cost = reply
+            .cost_micro_usd
+            .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
+        let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
+        let answered_by = terminal::harmless_line(&reply.model);
+        terminal::note(&format!(
+            "{DIM}{answered_by} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n"
+        ));
+        if reply.stop == StopReason::MaxTokens {
+            terminal::note(&format!(
+                "{YELLOW}the answer was cut off; allow more with --max-tokens{YELLOW:#}\n"
+            ));
         }
         Ok(Exit::Fine)
     }
@@ -297,7 +331,7 @@ impl Report<'_> {
     fn error(&self) -> CliError {
         match self.last {
             Err(failure) => failure::of_call(self.context, self.model, failure),
-            Ok(_) => {
+            Ok(reply) => {
                 let problems: Vec<_> =
                     self.outcome.findings.iter().map(|finding| finding.message.as_str()).collect();
                 CliError::failed(format!(
@@ -305,7 +339,10 @@ impl Report<'_> {
                     self.model,
                     problems.join("; ")
                 ))
-                .with_hint("`--json` shows the answer; a larger model or a simpler schema may help")
+                .with_hint(match reply.stop {
+                    StopReason::MaxTokens => "allow more with `--max-tokens`",
+                    _ => "`--json` shows the answer; a larger model or a simpler schema may help",
+                })
             }
         }
     }

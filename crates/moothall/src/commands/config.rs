@@ -1,9 +1,9 @@
 //! `moothall config show|path|check`.
 
 use crate::args::{ConfigCommand, Global};
-use crate::config::{self, Environment, Places, resolve};
+use crate::config::{self, ConfigError, Environment, Places, Problem, resolve};
 use crate::context::Context;
-use crate::error::Exit;
+use crate::error::{CliError, Exit};
 use crate::terminal;
 
 pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Exit> {
@@ -15,8 +15,10 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
             Ok(Exit::Fine)
         }
         ConfigCommand::Path { json } => {
-            // Reads no file, so that it helps where a file is broken.
-            let places = Places::find(&Environment::of_process()?, explicit, "".as_ref())?;
+            let environment = Environment::of_process()?;
+            let mut places = Places::find(&environment, explicit, "".as_ref())?;
+            // A `.env` file may move the folders. What is wrong with a file is told elsewhere: this helps where one is broken.
+            let _ = places.read(&environment, toml::Table::new());
             terminal::print(&config::path(&places, *json))?;
             Ok(Exit::Fine)
         }
@@ -24,13 +26,17 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
             let environment = Environment::of_process()?;
             let mut places = Places::find(&environment, explicit, "".as_ref())?;
             let resolved = places.read(&environment, toml::Table::new()).and_then(resolve);
+            // Keys and the catalog lie in files of their own, which only the next step reads.
+            let resolved = resolved.and_then(|resolved| {
+                Context::load(explicit, toml::Table::new()).map_err(problem)?;
+                Ok(resolved)
+            });
             terminal::print(&config::check(&resolved, *json))?;
-            if resolved.is_err() {
-                return Ok(Exit::Usage);
-            }
-            // Keys and the catalog lie in files of their own; their problems come as errors.
-            Context::load(explicit, toml::Table::new())?;
-            Ok(Exit::Fine)
+            Ok(if resolved.is_ok() { Exit::Fine } else { Exit::Usage })
         }
     }
+}
+
+fn problem(error: CliError) -> ConfigError {
+    Problem { message: error.words(), hint: error.hint }.into()
 }

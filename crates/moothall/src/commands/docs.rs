@@ -54,8 +54,9 @@ fn models_page() -> anyhow::Result<String> {
         catalog.dated()
     );
     for provider in catalog.providers() {
-        let _ =
-            write!(page, "\n## {}\n\nKey: `{}`.", provider.name, provider.key_env.join("` or `"));
+        let key = provider.key_env.join("` or `");
+        let needed = if provider.needs_key() { "" } else { " (not needed on your own machine)" };
+        let _ = write!(page, "\n## {}\n\nKey: `{key}`{needed}.", provider.name);
         if let Some(default) = &provider.default_model {
             let _ = write!(page, " Default: `{}/{default}`.", provider.name);
         }

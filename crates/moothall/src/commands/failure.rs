@@ -7,12 +7,12 @@ use crate::error::{CliError, Exit};
 
 /// The error of a failed call, with the cure where we know it.
 pub(super) fn of_call(context: &Context, model: &ModelName, failure: &ModelFailure) -> CliError {
-    let exit = match failure.kind {
-        FailureKind::OverBudget => Exit::BudgetStopped,
-        FailureKind::PriceUnknown => Exit::Usage,
-        _ => Exit::Failed,
+    let (exit, what) = match failure.kind {
+        FailureKind::OverBudget => (Exit::BudgetStopped, "was not asked"),
+        FailureKind::PriceUnknown => (Exit::Usage, "was not asked"),
+        _ => (Exit::Failed, "gave no answer"),
     };
-    let error = CliError::new(exit, format!("{model} gave no answer ({failure})"));
+    let error = CliError::new(exit, format!("{model} {what} ({failure})"));
     match hint(context, model, failure) {
         Some(hint) => error.with_hint(hint),
         None => error,
@@ -23,8 +23,16 @@ fn hint(context: &Context, model: &ModelName, failure: &ModelFailure) -> Option<
     let provider = context.catalog.provider(model.provider());
     let address = provider.map_or("", |provider| provider.base_url.as_str());
     match failure.kind {
-        FailureKind::Auth => context.keys.hint(model.provider()).map(str::to_owned),
-        FailureKind::RateLimited | FailureKind::Overloaded => Some("wait a little, or choose another model".to_owned()),
+        // Without a status nobody refused the key: we did, and said why.
+        FailureKind::Auth if failure.status.is_none() => None,
+        FailureKind::Auth => match context.keys.source(model.provider()) {
+            Some(source) => Some(format!("is the key from {source} right, and may it use this model?")),
+            None => context.keys.hint(model.provider()).map(str::to_owned),
+        },
+        FailureKind::RateLimited | FailureKind::Overloaded => Some(match failure.retry_after_ms {
+            Some(wait) => format!("wait {} seconds, or choose another model", wait.div_ceil(1000)),
+            None => "wait a little, or choose another model".to_owned(),
+        }),
         FailureKind::Transport if model.provider() == "ollama" => {
             Some(format!("is Ollama running at {address}? start it with `ollama serve`"))
         }
@@ -32,7 +40,12 @@ fn hint(context: &Context, model: &ModelName, failure: &ModelFailure) -> Option<
         FailureKind::TimedOut => Some("allow more time with `--timeout`".to_owned()),
         FailureKind::ContextOverflow | FailureKind::ContextTruncated => Some("shorten the prompt, or choose a model with a larger window".to_owned()),
         FailureKind::BadRequest if failure.status == Some(404) => Some("is the model's name right? `moothall models` lists some".to_owned()),
-        FailureKind::OverBudget => Some("raise `--budget`, or lower `--max-tokens`".to_owned()),
+        FailureKind::OverBudget => {
+            // With both budgets set, the failure says which one is used up.
+            let in_tokens = context.budget().usd.is_none() || failure.detail.contains("tokens");
+            let flag = if in_tokens { "--budget-tokens" } else { "--budget" };
+            Some(format!("raise `{flag}`, or lower `--max-tokens`"))
+        }
         FailureKind::PriceUnknown => {
             Some("add the model's price to a catalog file, or limit tokens with `--budget-tokens` instead".to_owned())
         }

@@ -14,15 +14,15 @@ use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
 use crate::keys::KeySource;
 use crate::logging;
-use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
 
 /// Room for a thinking model to say one word.
 const PROBE_TOKENS: u32 = 512;
 
 pub(super) fn run(global: &Global, args: &ModelsArgs) -> anyhow::Result<Exit> {
     let mut flags = Flags::default();
-    if let (Some(base_url), Some(Some(model))) = (&args.base_url, &args.check) {
-        flags.set(&["provider", model.provider(), "base_url"], base_url.as_str());
+    if let Some(base_url) = &args.base_url {
+        flags.set_base_url(args.check.as_ref().and_then(Option::as_ref), "--check", base_url)?;
     }
     let context = Context::load(global.config.as_deref(), flags.into_table())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
@@ -40,7 +40,7 @@ fn list(context: &Context, args: &ModelsArgs) -> anyhow::Result<Exit> {
         let known: Vec<_> =
             context.catalog.providers().map(|provider| provider.name.as_str()).collect();
         return Err(CliError::usage(format!("there is no provider called `{name}`"))
-            .with_hint(format!("known are {}", known.join(", ")))
+            .with_hint(format!("known providers: {}", known.join(", ")))
             .into());
     }
     if args.json {
@@ -62,7 +62,7 @@ fn provider_json(context: &Context, provider: &Provider) -> Value {
         "base_url": provider.base_url,
         "needs_key": provider.needs_key(),
         "key_present": context.keys.get(&provider.name).is_some(),
-        "key_source": context.keys.source(&provider.name).map(source_words),
+        "key_source": context.keys.source(&provider.name).map(KeySource::to_string),
         "default_model": provider.default_model,
         "models": context.catalog.models_of(&provider.name).iter().map(card_json).collect::<Vec<_>>(),
     })
@@ -94,13 +94,17 @@ fn card_json(card: &ModelCard) -> Value {
     })
 }
 
+/// Names and addresses may come from a catalog that a stranger wrote.
 fn table(context: &Context, providers: &[&Provider]) -> String {
     let mut text = String::new();
     for provider in providers {
         let key = match (context.keys.source(&provider.name), provider.needs_key()) {
-            (Some(source), _) => format!("{GREEN}key from {}{GREEN:#}", source_words(source)),
+            (Some(source), _) => {
+                format!("{GREEN}key from {}{GREEN:#}", harmless_line(&source.to_string()))
+            }
             (None, true) => {
-                format!("{YELLOW}no key: set {}{YELLOW:#}", provider.key_env.join(" or "))
+                let variables = harmless_line(&provider.key_env.join(" or "));
+                format!("{YELLOW}no key: set {variables}{YELLOW:#}")
             }
             (None, false) => format!("{DIM}needs no key{DIM:#}"),
         };
@@ -108,7 +112,8 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
         let _ = writeln!(
             text,
             "{BOLD}{}{BOLD:#}  {key}  {DIM}{}{DIM:#}",
-            provider.name, provider.base_url
+            harmless_line(&provider.name),
+            harmless_line(&provider.base_url)
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
@@ -129,20 +134,12 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
         }
         text.push('\n');
     }
-    let dated = context.catalog.dated();
+    let dated = harmless_line(context.catalog.dated());
     let _ = writeln!(
         text,
         "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and costs nothing{DIM:#}"
     );
     text
-}
-
-fn source_words(source: &KeySource) -> String {
-    match source {
-        KeySource::Environment(name) => name.clone(),
-        KeySource::DotEnv(name) => format!("{name} in .env"),
-        KeySource::KeyFile(path) => path.display().to_string(),
-    }
 }
 
 pub(super) struct PriceWords {
@@ -175,7 +172,10 @@ pub(super) fn price_words(prices: Option<&Prices>) -> PriceWords {
 pub(super) fn tokens_words(tokens: Option<u64>) -> String {
     match tokens {
         None => "unknown".to_owned(),
-        Some(tokens) if tokens >= 1_000_000 => format!("{:.1}M", tokens as f64 / 1e6),
+        Some(tokens) if tokens >= 1_000_000 => {
+            let text = format!("{}.{:02}", tokens / 1_000_000, tokens % 1_000_000 / 10_000);
+            format!("{}M", text.trim_end_matches('0').trim_end_matches('.'))
+        }
         Some(tokens) => format!("{}k", tokens / 1000),
     }
 }
@@ -217,8 +217,7 @@ fn check(context: &Context, named: Option<&ModelName>, as_json: bool) -> anyhow:
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
         let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
-        let (answered_by, latency_ms) =
-            (terminal::harmless(&reply.model), report.timing.latency_ms);
+        let (answered_by, latency_ms) = (harmless_line(&reply.model), report.timing.latency_ms);
         let tokens = reply.usage.total();
         terminal::print(&format!(
             "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"

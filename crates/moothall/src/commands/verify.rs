@@ -1,7 +1,7 @@
 //! `moothall verify`: a receipt, checked offline.
 
 use moothall_core::Verdict;
-use moothall_core::receipt::{VerifiedReceipt, verify};
+use moothall_core::receipt::{ReceiptProblem, VerifiedReceipt, verify};
 use serde_json::json;
 
 use crate::args::VerifyArgs;
@@ -24,7 +24,12 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
                 "{} does not hold: {fault}",
                 args.receipt.display()
             ))
-            .with_hint("it was changed after it was written, or is not a receipt")
+            .with_hint(match fault.problem {
+                ReceiptProblem::OtherFormat(_) => {
+                    "another version of moothall wrote it; verify it with that one"
+                }
+                _ => "it was changed after it was written, or is not a receipt",
+            })
             .into());
         }
     };
@@ -49,13 +54,14 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         let mut text = format!(
             "the receipt holds\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
             receipt.notes.run_id,
-            receipt.manifest.workflow,
-            receipt.manifest.model,
+            terminal::harmless_line(&receipt.manifest.workflow),
+            terminal::harmless_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
         for finding in &receipt.findings {
-            let line = format!("finding   {}: {}\n", finding.rule, finding.message);
-            text.push_str(&terminal::harmless(&line));
+            let line = format!("finding   {}: {}", finding.rule, finding.message);
+            text.push_str(&terminal::harmless_line(&line));
+            text.push('\n');
         }
         terminal::print(&text)?;
     }

@@ -121,7 +121,7 @@ fn variables_are_read_as_the_type_of_their_key() {
             "",
             &[],
             &[
-                ("MOOTHALL_MODEL", "5"),
+                ("MOOTHALL_MODEL", "lab/5"),
                 ("MOOTHALL_BUDGET__USD", "$2.50"),
                 ("MOOTHALL_BUDGET__TOKENS", " 100000 "),
                 ("MOOTHALL_RETRY__FIRST_DELAY", "2s"),
@@ -130,7 +130,7 @@ fn variables_are_read_as_the_type_of_their_key() {
             "",
         ),
         Config {
-            model: Some("5".to_owned()),
+            model: Some("lab/5".to_owned()),
             budget: BudgetSection { usd: Some(MicroUsd::new(2_500_000)), tokens: Some(100_000) },
             retry: RetrySettings {
                 first_delay: Duration::from_secs(2),

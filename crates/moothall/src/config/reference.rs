@@ -9,8 +9,6 @@ use super::environment::variable_of;
 use super::schema::{ANY_NAME, Leaf, Node, dotted};
 
 const INTRODUCTION: &str = "\
-<!-- Generated from the field docs of the configuration by `cargo xtask codegen`. Do not edit. -->
-
 # Configuration
 
 Settings live in `moothall.toml`. It is looked for in this order, and the first one found is used:

@@ -2,6 +2,7 @@
 //!
 //! Nothing here quotes a value that may be a secret in the wrong place.
 
+use moothall_core::model::ModelName;
 use moothall_models::Catalog;
 
 use super::Config;
@@ -23,6 +24,10 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
         });
     };
 
+    if let Some(Err(error)) = config.model.as_ref().map(|model| model.parse::<ModelName>()) {
+        let hint = "`moothall models` lists some".to_owned();
+        report(&["model"], &format!("cannot be used: {error}"), hint);
+    }
     if config.retry.first_delay > config.retry.max_delay {
         let hint = "lower it, or raise `retry.max_delay`".to_owned();
         report(&["retry", "first_delay"], "is longer than `retry.max_delay`", hint);

@@ -1,0 +1,37 @@
+//! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of them.
+
+mod gateway;
+mod machine;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[derive(Debug, Parser)]
+enum Bench {
+    /// CPU and memory of a model call through the gateway, beside the bare HTTP client
+    Gateway(gateway::Args),
+    /// One measured process of the gateway benchmark
+    #[command(hide = true)]
+    GatewayClient(gateway::ClientArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Bench::parse() {
+        Bench::Gateway(args) => gateway::run(&args),
+        Bench::GatewayClient(args) => gateway::run_client(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line of the result. A closed pipe is no reason to fail.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}

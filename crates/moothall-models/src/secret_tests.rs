@@ -1,0 +1,28 @@
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let key = Secret::new("sk-0123456789".to_owned());
+    assert_eq!(key.remove_from(text), expected);
+    assert_eq!(key.is_in(text), text.contains("sk-0123456789"));
+}
+
+#[test]
+fn a_secret_is_removed_wherever_it_stands() {
+    check("wrong key sk-0123456789, and again sk-0123456789", "wrong key ***, and again ***");
+    check("nothing here", "nothing here");
+    check("", "");
+}
+
+#[test]
+fn the_beginning_of_a_secret_at_a_cut_is_removed_too() {
+    // Error texts are cut to a length; a key across the cut once left its beginning behind.
+    check("wrong key sk-01234", "wrong key ***");
+    check("wrong key sk-0", "wrong key ***");
+    check("wrong key sk-", "wrong key sk-");
+}
+
+#[test]
+fn a_secret_too_short_to_be_one_does_not_blank_out_words() {
+    assert_eq!(Secret::new("a".to_owned()).remove_from("a banana"), "a banana");
+}

@@ -1,0 +1,218 @@
+use std::path::{Path, PathBuf};
+
+use moothall_models::{Catalog, RecordingMode, Recordings};
+use toml::Table;
+
+use super::{Context, Flags};
+use crate::config::{Candidate, Environment, FoundBy, Layers, Loaded, Places, resolve};
+use crate::error::{CliError, Exit};
+use crate::folders::Folders;
+use crate::keys::Keyring;
+
+/// What a context is made from, without files and without the environment of the process.
+#[derive(Default)]
+struct Given<'a> {
+    by: Option<FoundBy>,
+    file: &'a str,
+    catalog: &'a str,
+    dotenv: &'a [(&'a str, &'a str)],
+    environment: &'a [(&'a str, &'a str)],
+    flags: Flags,
+}
+
+fn context(given: Given<'_>) -> Context {
+    let environment: Environment = given.environment.iter().copied().collect();
+    let dotenv: Environment = given.dotenv.iter().copied().collect();
+    let path = PathBuf::from("moothall.toml");
+    let resolved = resolve(Layers {
+        file: Some((path.clone(), given.file.to_owned())),
+        dotenv: dotenv.clone(),
+        environment: environment.clone(),
+        flags: given.flags.into_table(),
+    })
+    .unwrap();
+    let by = given.by.unwrap_or(FoundBy::ConfigFolder);
+    let places = Places {
+        candidates: vec![Candidate { path, by, exists: true }],
+        folders: Folders::under("/config".into(), Path::new("/data")),
+    };
+    let mut catalog = Catalog::built_in().unwrap();
+    catalog.add(given.catalog).unwrap();
+    catalog.configure(&resolved.config.provider).unwrap();
+    let keys = Keyring::load(
+        &environment,
+        &dotenv,
+        Path::new("/no/such/keys.toml"),
+        &catalog,
+        &resolved.config.provider,
+    )
+    .unwrap();
+    Context { loaded: Loaded { places, environment, dotenv, resolved }, catalog, keys }
+}
+
+#[track_caller]
+fn check_model(given: Given<'_>, named: Option<&str>, expected: &str) {
+    let named = named.map(|named| named.parse().unwrap());
+    assert_eq!(context(given).model(named.as_ref()).unwrap().to_string(), expected);
+}
+
+#[track_caller]
+fn check_usage<T: std::fmt::Debug>(result: Result<T, CliError>, words: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.exit, Exit::Usage);
+    let text = error.render();
+    assert!(text.contains(words), "{text}");
+}
+
+const OPENAI: (&str, &str) = ("OPENAI_API_KEY", "a-key");
+const GROQ: (&str, &str) = ("GROQ_API_KEY", "b-key");
+const ANTHROPIC: (&str, &str) = ("ANTHROPIC_API_KEY", "c-key");
+
+#[test]
+fn named_model_beats_the_configured_one_which_beats_the_keys() {
+    let file = "model = \"openai/configured\"\n";
+    let environment = &[GROQ][..];
+    check_model(
+        Given { file, environment, ..Given::default() },
+        Some("ollama/named"),
+        "ollama/named",
+    );
+    check_model(Given { file, environment, ..Given::default() }, None, "openai/configured");
+    check_model(Given { environment, ..Given::default() }, None, "groq/openai/gpt-oss-20b");
+}
+
+#[test]
+fn anthropic_answers_where_it_is_one_of_several() {
+    let environment = &[OPENAI, ANTHROPIC, GROQ][..];
+    check_model(Given { environment, ..Given::default() }, None, "anthropic/claude-haiku-5-5");
+}
+
+#[test]
+fn choice_between_other_providers_is_left_to_the_user() {
+    let given = Given { environment: &[OPENAI, GROQ], ..Given::default() };
+    check_usage(context(given).model(None), "there are keys for groq, openai");
+    check_usage(context(Given::default()).model(None), "`--model demo`");
+}
+
+#[test]
+fn provider_of_the_users_own_answers_only_with_a_default_model() {
+    let environment = &[("LAB_API_KEY", "a-key")][..];
+    let file = "[provider.lab]\nbase_url = \"http://127.0.0.1:1\"\n";
+    let given = Given { file, environment, ..Given::default() };
+    check_usage(context(given).model(None), "`provider.lab.default_model`");
+    let file = &format!("{file}default_model = \"small\"\n");
+    check_model(Given { file, environment, ..Given::default() }, None, "lab/small");
+}
+
+#[track_caller]
+fn check_gateway(given: Given<'_>, model: &str, expected: Result<(), &str>) {
+    let result = context(given).gateway(&model.parse().unwrap(), RecordingMode::Off);
+    match expected {
+        Ok(()) => assert!(result.is_ok(), "{result:?}"),
+        Err(words) => check_usage(result, words),
+    }
+}
+
+#[test]
+fn key_is_demanded_only_where_calls_without_one_are_pointless() {
+    check_gateway(Given::default(), "openai/m", Err("there is no API key for openai"));
+    check_gateway(Given::default(), "acme/m", Err("there is no provider called `acme`"));
+    check_gateway(Given::default(), "ollama/m", Ok(()));
+    check_gateway(Given::default(), "demo", Ok(()));
+    let file = "[provider.openai]\nbase_url = \"http://127.0.0.1:1\"\n";
+    check_gateway(Given { file, ..Given::default() }, "openai/m", Ok(()));
+    let replay = RecordingMode::Replay(Recordings::at("/kept"));
+    assert!(context(Given::default()).gateway(&"openai/m".parse().unwrap(), replay).is_ok());
+}
+
+const STRAY: Result<(), &str> = Err("decides where your key for openai goes: ");
+
+#[test]
+fn only_a_file_that_merely_lies_there_is_not_trusted_with_a_key() {
+    let file = "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n";
+    for (by, expected) in [
+        (FoundBy::WorkingFolder, STRAY),
+        (FoundBy::Flag, Ok(())),
+        (FoundBy::Environment, Ok(())),
+        (FoundBy::ConfigFolder, Ok(())),
+    ] {
+        let environment = &[OPENAI][..];
+        check_gateway(
+            Given { by: Some(by), file, environment, ..Given::default() },
+            "openai/m",
+            expected,
+        );
+    }
+}
+
+#[test]
+fn every_way_to_move_a_key_is_closed_to_the_folder() {
+    let by = Some(FoundBy::WorkingFolder);
+    let row = |address: &str, variable: &str| {
+        format!(
+            "[provider.openai]\nwire = \"openai-chat\"\nbase_url = \"{address}\"\nkey_env = [\"{variable}\"]\n"
+        )
+    };
+    let usual = "https://api.openai.com/v1";
+    let (moved, renamed, same) = (
+        row("https://x.example", "OPENAI_API_KEY"),
+        row(usual, "SECRET"),
+        row(usual, "OPENAI_API_KEY"),
+    );
+    let with_catalog = "catalog = \"rows.toml\"\n";
+    let secret = &[("SECRET", "a-secret")][..];
+    let url = ("MOOTHALL_PROVIDER__OPENAI__BASE_URL", "https://x.example");
+    for (file, catalog, dotenv, environment, expected) in [
+        ("[provider.openai]\nkey_env = \"SECRET\"\n", "", &[][..], secret, STRAY),
+        ("", "", &[url], &[OPENAI][..], STRAY),
+        (with_catalog, &*moved, &[], &[OPENAI], STRAY),
+        (with_catalog, &*renamed, &[], secret, STRAY),
+        // The folder says nothing about the key.
+        (with_catalog, &*same, &[], &[OPENAI], Ok(())),
+        ("[provider.openai]\ntimeout = \"1m\"\n", "", &[], &[OPENAI], Ok(())),
+        // The key comes with the folder, or the address from the user.
+        ("", "", &[url, OPENAI], &[], Ok(())),
+        ("", "", &[], &[url, OPENAI], Ok(())),
+        (with_catalog, &*moved, &[], &[url, OPENAI], Ok(())),
+    ] {
+        let given = Given { by, file, catalog, dotenv, environment, ..Given::default() };
+        check_gateway(given, "openai/m", expected);
+    }
+}
+
+#[test]
+fn address_of_a_flag_is_the_users_own() {
+    let mut flags = Flags::default();
+    let model = "openai/m".parse().unwrap();
+    flags.set_base_url(Some(&model), "--model", "https://mine.example/v1").unwrap();
+    let file = "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n";
+    let by = Some(FoundBy::WorkingFolder);
+    let context = context(Given { by, file, environment: &[OPENAI], flags, ..Given::default() });
+    assert!(context.gateway(&model, RecordingMode::Off).is_ok());
+    assert_eq!(context.catalog.provider("openai").unwrap().base_url, "https://mine.example/v1");
+}
+
+#[test]
+fn flags_become_tables_of_the_configuration() {
+    let mut flags = Flags::default();
+    flags.set(&["budget", "usd"], "1.00");
+    flags.set(&["budget", "tokens"], 7);
+    flags.set(&["model"], "first");
+    flags.set(&["model"], "second");
+    flags.set(&[], "nowhere");
+    let expected: Table =
+        toml::from_str("model = \"second\"\n[budget]\nusd = \"1.00\"\ntokens = 7\n").unwrap();
+    assert_eq!(flags.into_table(), expected);
+}
+
+#[test]
+fn address_needs_a_model_that_has_one() {
+    let mut flags = Flags::default();
+    check_usage(flags.set_base_url(None, "--check", "http://127.0.0.1:1"), "after `--check`");
+    let demo = "demo".parse().unwrap();
+    check_usage(
+        flags.set_base_url(Some(&demo), "--model", "http://127.0.0.1:1"),
+        "`demo` asks nobody",
+    );
+    assert_eq!(flags.into_table(), Table::new());
+}

@@ -1,0 +1,80 @@
+//! The fake provider, run beside the program, and the ways to reach it.
+
+use std::ops::Deref;
+use std::sync::mpsc;
+
+use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::world::World;
+
+/// A fake provider with the runtime that serves it.
+pub(crate) struct Fake {
+    server: FakeProvider,
+    _runtime: Runtime,
+}
+
+impl Fake {
+    pub(crate) fn start() -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let server = runtime.block_on(FakeProvider::start()).unwrap();
+        Self { server, _runtime: runtime }
+    }
+
+    /// Answers every call with this text.
+    pub(crate) fn saying(text: &str) -> Self {
+        let fake = Self::start();
+        fake.always(Behaviour::text(text));
+        fake
+    }
+
+    /// Treats the first calls like this, in order.
+    pub(crate) fn scripted<B: Into<Behaviour>>(behaviours: impl IntoIterator<Item = B>) -> Self {
+        let fake = Self::start();
+        fake.script(behaviours);
+        fake
+    }
+
+    /// Answers nobody; whoever holds the receiver is told of every call that arrived.
+    pub(crate) fn hanging() -> (Self, mpsc::Receiver<()>) {
+        let fake = Self::start();
+        let (arrived, arrivals) = mpsc::channel();
+        fake.respond_with(move |_| {
+            let _ = arrived.send(());
+            Fault::Hang.into()
+        });
+        (fake, arrivals)
+    }
+
+    /// What `--base-url` takes for a provider with the OpenAI wire.
+    pub(crate) fn url(&self) -> String {
+        self.base_url(Wire::OpenAi)
+    }
+
+    /// Writes `fake.toml`, which lets all six providers be this one and makes retries quick. `more` is added at its end.
+    pub(crate) fn configure(&self, world: &World, more: &str) {
+        let mut file = "[retry]\nfirst_delay = \"1ms\"\nmax_delay = \"2ms\"\n".to_owned();
+        for (provider, wire) in [
+            ("anthropic", Wire::Anthropic),
+            ("google", Wire::OpenAi),
+            ("groq", Wire::OpenAi),
+            ("ollama", Wire::Ollama),
+            ("openai", Wire::OpenAi),
+            ("openrouter", Wire::OpenAi),
+        ] {
+            file.push_str(&format!(
+                "[provider.{provider}]\nbase_url = \"{}\"\n",
+                self.base_url(wire)
+            ));
+        }
+        world.write("fake.toml", &(file + more));
+    }
+}
+
+impl Deref for Fake {
+    type Target = FakeProvider;
+
+    fn deref(&self) -> &FakeProvider {
+        &self.server
+    }
+}

@@ -1,0 +1,49 @@
+//! Ctrl-C while a provider keeps us waiting.
+
+use std::process::Command;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use crate::fake::Fake;
+use crate::world::{Ran, World};
+
+/// Starts the program and presses Ctrl-C as soon as its call has arrived.
+fn interrupt(world: &World, arguments: &[&str], arrivals: &Receiver<()>) -> Ran {
+    let child = world.command(arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
+    // The shell's own `kill`: a machine need not have a program of that name.
+    let process = child.id().to_string();
+    let sent = Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
+    assert!(sent.success());
+    world.ran(arguments, child.wait_with_output().unwrap())
+}
+
+#[test]
+fn interrupted_question_ends_as_cancelled_and_its_events_say_so() {
+    let (fake, arrivals) = Fake::hanging();
+    let world = World::new();
+    fake.configure(&world, "");
+    let asked = [
+        "ask",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--events",
+        "events.ndjson",
+        "hello",
+    ];
+    assert_snapshot!(interrupt(&world, &asked, &arrivals));
+    assert_snapshot!(crate::world::filtered(&world.read("events.ndjson")));
+}
+
+#[test]
+fn interrupted_check_ends_as_cancelled() {
+    let (fake, arrivals) = Fake::hanging();
+    let world = World::new();
+    fake.configure(&world, "");
+    let asked = ["models", "--config", "fake.toml", "--check", "openai/m"];
+    assert_snapshot!(interrupt(&world, &asked, &arrivals));
+}

@@ -1,0 +1,19 @@
+//! The program as a person or a script meets it: the real executable in a folder of its own, with an environment of its own.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod ask;
+mod config;
+mod failures;
+mod fake;
+mod help;
+mod interrupted;
+mod json;
+mod kept;
+mod models;
+mod schema;
+mod secrecy;
+mod terminal;
+mod trust;
+mod verify;
+mod world;

@@ -1,0 +1,167 @@
+use insta::assert_snapshot;
+use moothall_testkit::{Behaviour, Fault, Usage};
+use serde_json::{Value, json};
+
+use crate::fake::Fake;
+use crate::world::World;
+
+const KEY: &str = "sk-this-is-the-key";
+
+#[test]
+fn table_shows_prices_windows_and_how_to_give_a_key() {
+    assert_snapshot!(World::new().run(&["models"]));
+}
+
+#[test]
+fn json_lists_six_providers_with_their_models() {
+    let ran = World::new().run(&["models", "--json"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let report = ran.json();
+    let providers = report["providers"].as_array().unwrap();
+    let names: Vec<&str> = providers.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["anthropic", "google", "groq", "ollama", "openai", "openrouter"]);
+    for provider in providers {
+        let default = format!(
+            "{}/{}",
+            provider["name"].as_str().unwrap(),
+            provider["default_model"].as_str().unwrap()
+        );
+        let models = provider["models"].as_array().unwrap();
+        assert!(models.iter().any(|model| model["model"] == *default), "{default}");
+        assert_eq!(provider["key_present"], false);
+    }
+}
+
+#[test]
+fn json_of_one_provider_has_every_field() {
+    assert_snapshot!(World::new().run(&["models", "groq", "--json"]));
+}
+
+#[test]
+fn one_provider_is_shown_alone() {
+    assert_snapshot!(World::new().run(&["models", "groq"]));
+}
+
+#[test]
+fn unknown_provider_is_a_usage_error_that_names_the_known_ones() {
+    assert_snapshot!(World::new().run(&["models", "acme"]));
+}
+
+#[test]
+fn source_of_a_key_is_shown_and_never_the_key() {
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    world.write("moothall.toml", "[provider.lab]\nbase_url = \"http://127.0.0.1:8080/v1\"\n");
+    world.write(".env", &format!("GROQ_API_KEY={KEY}\n"));
+    world.write_config("keys.toml", &format!("anthropic = \"{KEY}\"\n"));
+    let table = world.run(&["models"]);
+    let listing = world.run(&["models", "--json"]);
+    for ran in [&table, &listing] {
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
+    }
+    let sources: Vec<Value> = listing.json()["providers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| json!([row["name"], row["key_present"], row["needs_key"], row["key_source"]]))
+        .collect();
+    let keys_file = world.root().join("home/.config/moothall/keys.toml");
+    assert_eq!(
+        sources,
+        [
+            json!(["anthropic", true, true, keys_file]),
+            json!(["google", false, true, null]),
+            json!(["groq", true, true, "GROQ_API_KEY in .env"]),
+            json!(["lab", false, false, null]),
+            json!(["ollama", false, false, null]),
+            json!(["openai", true, true, "OPENAI_API_KEY"]),
+            json!(["openrouter", false, true, null]),
+        ]
+    );
+    let heads = table.stdout.lines().filter(|line| line.contains("key"));
+    let shown = heads.map(|line| format!("{line}\n")).collect::<String>();
+    assert_snapshot!(shown.replace(&*world.root().to_string_lossy(), "[FOLDER]"));
+}
+
+#[test]
+fn catalog_of_the_users_own_adds_and_replaces_rows() {
+    let world = World::new();
+    world.write(
+        "prices.toml",
+        "dated = \"2027-01-01\"\n\
+         [model.\"groq/openai/gpt-oss-20b\"]\nprice = { input = \"9.00\", output = \"9.99\" }\n\
+         [model.\"groq/brand-new\"]\ncontext = 8192\n",
+    );
+    world.write("moothall.toml", "catalog = \"prices.toml\"\n");
+    assert_snapshot!(world.run(&["models", "groq"]));
+}
+
+#[test]
+fn catalog_that_cannot_be_used_is_a_usage_error_that_names_the_file() {
+    let world = World::new();
+    world.write("prices.toml", "[model.\"groq/brand-new\"]\nwindow = 8192\n");
+    world.write("moothall.toml", "catalog = \"prices.toml\"\n");
+    assert_snapshot!(world.run(&["models", "groq"]));
+    world.write("moothall.toml", "catalog = \"missing.toml\"\n");
+    assert_snapshot!(world.run(&["models", "groq"]));
+}
+
+#[test]
+fn words_of_a_catalog_cannot_drive_the_terminal() {
+    let world = World::new();
+    world.write(
+        "prices.toml",
+        "dated = \"to\\u001b[2Jday\"\n\
+         [provider.\"e\\u001b[8mvil\"]\nwire = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1\"\nkey_env = [\"E\\u001b[8mVIL\"]\n",
+    );
+    world.write("moothall.toml", "catalog = \"prices.toml\"\n");
+    let ran = world.run(&["models", "--color", "always"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!ran.stdout.contains("\u{1b}[2J") && !ran.stdout.contains("\u{1b}[8m"), "{ran}");
+}
+
+#[test]
+fn check_makes_one_small_call_and_says_what_it_cost() {
+    let fake = Fake::start();
+    let usage = Usage { input: 20, output: 1, ..Usage::ZERO };
+    fake.always(Behaviour::text("ok").with_usage(usage).with_model("gpt-4.1-mini-2025"));
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    let url = fake.url();
+    let checked = ["models", "--check", "openai/gpt-4.1-mini", "--base-url", &url];
+    let ran = world.run(&checked);
+    assert_eq!(fake.stats().received, 1);
+    assert_eq!(fake.calls()[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_snapshot!(ran);
+    assert_snapshot!(world.run(&[&checked[..], &["--json"]].concat()));
+}
+
+#[test]
+fn check_without_a_name_asks_the_model_that_would_be_asked() {
+    let fake = Fake::saying("ok");
+    let world = World::new().with("GROQ_API_KEY", KEY);
+    fake.configure(&world, "");
+    let ran = world.run(&["models", "--config", "fake.toml", "--check"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(fake.calls()[0].model, "openai/gpt-oss-20b");
+}
+
+#[test]
+fn check_that_failed_says_why() {
+    let fake = Fake::start();
+    fake.always(Fault::Unauthorized);
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    fake.configure(&world, "");
+    let checked = ["models", "--config", "fake.toml", "--check", "openai/gpt-4.1-mini"];
+    assert_snapshot!(world.run(&checked));
+    assert_snapshot!(world.run(&[&checked[..], &["--json"]].concat()));
+}
+
+#[test]
+fn address_for_no_model_is_a_usage_error() {
+    // The address was once dropped in silence, and the call went to the real provider.
+    let fake = Fake::saying("ok");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    let url = fake.url();
+    assert_snapshot!(world.run(&["models", "--check", "--base-url", &url]));
+    assert_eq!(world.run(&["models", "--base-url", &url]).code, Some(2));
+    assert_eq!(fake.stats().received, 0);
+}

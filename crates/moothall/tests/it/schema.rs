@@ -1,0 +1,142 @@
+//! `ask --schema`: valid JSON on standard output, or an exit code that says otherwise.
+
+use insta::assert_snapshot;
+use moothall_testkit::{Behaviour, Stop};
+use serde_json::{Value, json};
+
+use crate::fake::Fake;
+use crate::world::{Ran, World};
+
+const MOONS: &str = r#"{
+  "type": "object",
+  "properties": { "moons": { "type": "integer", "minimum": 0 } },
+  "required": ["moons"],
+  "additionalProperties": false
+}"#;
+
+/// Asks with the schema above at a provider that answers like this, one answer a call.
+fn ask(answers: &[Behaviour], more: &[&str]) -> (World, Fake, Ran) {
+    let fake = Fake::scripted(answers.iter().cloned());
+    let world = World::new();
+    world.write("moons.schema.json", MOONS);
+    fake.configure(&world, "");
+    let asked = [
+        "ask",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/gpt-4.1-mini",
+        "--schema",
+        "moons.schema.json",
+        "--events",
+        "events.ndjson",
+    ];
+    let ran = world.run(&[&asked[..], more, &["How many moons has Mars?"]].concat());
+    assert_eq!(fake.script_left(), 0, "{ran}");
+    (world, fake, ran)
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["event"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn answer_that_follows_the_schema_is_printed_as_it_came() {
+    let (_, fake, ran) = ask(&[Behaviour::text("{\"moons\": 2}")], &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"moons\": 2}\n"), "{ran}");
+    let format = &fake.calls()[0].body()["response_format"];
+    assert_eq!(format["json_schema"]["schema"], serde_json::from_str::<Value>(MOONS).unwrap());
+}
+
+#[test]
+fn answer_in_a_fence_is_printed_as_json() {
+    // The fence itself was once printed, so that `| jq` failed on an answer that had been accepted.
+    let (_, _, ran) = ask(&[Behaviour::text("Here you are:\n```json\n{\"moons\": 2}\n```\n")], &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.json(), json!({"moons": 2}));
+}
+
+#[test]
+fn value_stands_beside_the_text_in_json() {
+    let (_, _, ran) = ask(&[Behaviour::text("```\n{\"moons\": 2}\n```")], &["--json"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let report = ran.json();
+    assert_eq!(report["value"], json!({"moons": 2}));
+    assert_eq!(report["text"], "```\n{\"moons\": 2}\n```");
+}
+
+#[test]
+fn demonstration_follows_the_schema_too() {
+    let world = World::new();
+    world.write("moons.schema.json", MOONS);
+    let ran = world.run(&["ask", "--model", "demo", "--schema", "moons.schema.json", "hello"]);
+    assert_eq!((ran.code, ran.json()), (Some(0), json!({"moons": 0})), "{ran}");
+}
+
+#[test]
+fn wrong_answer_is_asked_for_once_more_with_its_problem_shown() {
+    let wrong = "{\"moons\": -1}";
+    let (world, fake, ran) = ask(&[Behaviour::text(wrong), Behaviour::text("{\"moons\": 2}")], &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"moons\": 2}\n"), "{ran}");
+
+    let events = world.events("events.ndjson");
+    assert_eq!(
+        names(&events),
+        ["run_started", "model_replied", "output_rejected", "model_replied", "run_finished"]
+    );
+    assert_eq!(events[2]["effect_id"], "answer");
+    assert_eq!(events[2]["problems"], json!(["/moons: -1 is less than the minimum of 0"]));
+    assert_eq!(events[3]["effect_id"], "answer/ask-2");
+
+    let messages = &fake.calls()[1].body()["messages"];
+    assert_eq!(messages[0], fake.calls()[0].body()["messages"][0]);
+    assert_eq!(messages[1], json!({"role": "assistant", "content": wrong}));
+    assert_snapshot!(messages[2]["content"].as_str().unwrap());
+}
+
+#[test]
+fn answer_that_is_wrong_twice_fails_and_says_what_is_wrong() {
+    let prose = Behaviour::text("Mars has two moons, Phobos and Deimos.");
+    let (world, fake, ran) = ask(&[prose, Behaviour::wrong_schema()], &[]);
+    assert_eq!(fake.stats().received, 2);
+    let events = world.events("events.ndjson");
+    assert_eq!(
+        names(&events),
+        [
+            "run_started",
+            "model_replied",
+            "output_rejected",
+            "model_replied",
+            "output_rejected",
+            "run_finished",
+        ]
+    );
+    assert_eq!(events[4]["effect_id"], "answer/ask-2");
+    assert_eq!(events[5]["verdict"], "fail");
+    assert_snapshot!(ran);
+}
+
+#[test]
+fn unusable_answer_stands_in_json_with_its_findings() {
+    let wrong = || Behaviour::wrong_schema();
+    assert_snapshot!(ask(&[wrong(), wrong()], &["--json"]).2);
+}
+
+#[test]
+fn answer_that_was_cut_off_is_never_taken_for_whole() {
+    let cut = || Behaviour::text("{\"moons\": 2}").with_stop(Stop::MaxTokens);
+    assert_snapshot!(ask(&[cut(), cut()], &[]).2);
+}
+
+#[test]
+fn schema_that_cannot_be_used_is_a_usage_error_that_names_the_file() {
+    let world = World::new();
+    world.write("broken.json", "{\"type\": ");
+    world.write("list.json", "[]");
+    world.write("wrong.json", "{\"type\": \"moon\"}");
+    world.write("remote.json", "{\"$ref\": \"https://example.com/schema.json\"}");
+    let files = ["missing.json", "broken.json", "list.json", "wrong.json", "remote.json"];
+    let runs = files
+        .map(|file| world.run(&["ask", "--model", "demo", "--schema", file, "hello"]).to_string());
+    assert_snapshot!(runs.join("\n\n"));
+}

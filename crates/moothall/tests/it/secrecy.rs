@@ -1,0 +1,219 @@
+//! The key is in the request and nowhere else.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use moothall_testkit::{Behaviour, Fault};
+
+use crate::fake::Fake;
+use crate::world::{Ran, World};
+
+/// A key that no other text contains. Its beginning is searched for as well: half a key is a leak too.
+const KEY: &str = "sk-moothall-8f2c1d7e-5b1bd1f7c0a94e6e";
+const BEGINNING: &str = "sk-moothall-8f2c";
+
+/// Whoever holds a part of the key: standard output, standard error, or a file below `folder`.
+fn leaks(runs: &[Ran], folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for ran in runs {
+        for (name, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+            if text.contains(BEGINNING) {
+                found.push(format!("{name} of {ran}"));
+            }
+        }
+    }
+    for path in files(folder) {
+        let bytes = fs_err::read(&path).unwrap();
+        let named = path.to_string_lossy().contains(BEGINNING);
+        if named || bytes.windows(BEGINNING.len()).any(|part| part == BEGINNING.as_bytes()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs_err::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found
+}
+
+/// A server that refuses every call and quotes the headers it got, key and all, as real ones do. Returns its address.
+fn quoting_server(calls: usize) -> (String, thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let quoted = thread::spawn(move || {
+        let answer_one = |_| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            while !request.windows(4).any(|part| part == b"\r\n\r\n") {
+                let read = stream.read(&mut piece).unwrap();
+                assert_ne!(read, 0, "the request broke off");
+                request.extend_from_slice(&piece[..read]);
+            }
+            let text = String::from_utf8_lossy(&request);
+            let key =
+                text.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization:"));
+            let key = key.unwrap_or_default().to_owned();
+            let body =
+                format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {key}\"}}}}");
+            write!(
+                stream,
+                "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
+            .unwrap();
+            key
+        };
+        (0..calls).map(answer_one).collect()
+    });
+    (url, quoted)
+}
+
+#[test]
+fn key_of_a_full_run_is_found_nowhere() {
+    let fake = Fake::scripted([
+        Behaviour::from(Fault::ServerError),
+        Behaviour::text("The answer is two."),
+        Behaviour::from(Fault::RateLimited { retry_after: None }),
+        Behaviour::text("{\"moons\": 2}"),
+        Behaviour::from(Fault::Unauthorized),
+    ]);
+    let world = World::new().with("OPENAI_API_KEY", KEY).with("MOOTHALL_LOG__FORMAT", "json");
+    fake.configure(&world, "");
+    world.write("schema.json", "{\"type\": \"object\", \"required\": [\"moons\"]}");
+    let ask = ["ask", "-vvv", "--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
+    let (url, quoted) = quoting_server(2);
+    let runs = [
+        // A retry, an answer that is rejected, a second question with a retry, an answer; all of it recorded.
+        world.run(
+            &[
+                &ask[..],
+                &[
+                    "--json",
+                    "--schema",
+                    "schema.json",
+                    "--record",
+                    "kept",
+                    "--receipt",
+                    "receipt",
+                    "--events",
+                    "events.ndjson",
+                    "How many moons has Mars?",
+                ],
+            ]
+            .concat(),
+        ),
+        // Failures: a provider that refuses, and one that quotes the key in its refusal.
+        world.run(
+            &[&ask[..], &["--receipt", "receipt-2", "--events", "events-2.ndjson", "hello"]]
+                .concat(),
+        ),
+        world.run(
+            &[
+                &ask[..],
+                &[
+                    "--base-url",
+                    &url,
+                    "--receipt",
+                    "receipt-3",
+                    "--events",
+                    "events-3.ndjson",
+                    "--json",
+                    "hello",
+                ],
+            ]
+            .concat(),
+        ),
+        world.run(&["models", "-vvv", "--check", "openai/m", "--base-url", &url, "--json"]),
+        // Everything that tells about the configuration.
+        world.run(&["models", "--json"]),
+        world.run(&["models"]),
+        world.run(&["config", "show", "--json"]),
+        world.run(&["config", "path", "--json"]),
+        world.run(&["config", "check", "--json"]),
+        world.run(&["verify", "--json", "receipt"]),
+        world.run(&["verify", "--json", "receipt-3"]),
+    ];
+    let codes: Vec<_> = runs.iter().map(|ran| ran.code).collect();
+    assert_eq!(codes, [0, 4, 4, 4, 0, 0, 0, 0, 0, 0, 1].map(Some), "{}", runs[0]);
+    assert!(files(world.root()).len() >= 10, "{:?}", files(world.root()));
+
+    // The key was there to be leaked: every call carried it, and the refusals quoted it.
+    let calls = fake.calls();
+    assert_eq!(calls.len(), 5);
+    for call in calls {
+        assert_eq!(call.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    }
+    for line in quoted.join().unwrap() {
+        assert!(line.ends_with(KEY), "{line}");
+    }
+    assert!(
+        runs[2].stdout.contains("Incorrect API key provided") && runs[2].stdout.contains("***"),
+        "{}",
+        runs[2]
+    );
+
+    assert_eq!(leaks(&runs, world.root()), Vec::<String>::new());
+}
+
+#[test]
+fn search_for_leaks_finds_them() {
+    let world = World::new();
+    world.write("notes", &format!("before {BEGINNING} after"));
+    let ran = world.run(&["ask", "--model", "demo", "--base-url", KEY, "--json", "hello"]);
+    let echo = world.run(&["ask", "--model", KEY, "hello"]);
+    let found = leaks(&[ran, echo], world.root());
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("stderr of $ moothall ask --model sk-"), "{found:?}");
+    assert!(found[1].ends_with("work/notes"), "{found:?}");
+}
+
+#[test]
+fn key_in_the_wrong_place_is_refused_without_being_quoted() {
+    let in_config = |file: &str| {
+        let world = World::new();
+        world.write("moothall.toml", file);
+        world
+    };
+    let in_dotenv = World::new();
+    in_dotenv.write("moothall.toml", "");
+    in_dotenv.write(".env", &format!("OPENAI_API_KEY = {KEY} and more\n"));
+    let in_keys_file = World::new();
+    in_keys_file.write_config("keys.toml", &format!("openai = {KEY}\n"));
+    let worlds = [
+        in_config(&format!("api_key = \"{KEY}\"\n")),
+        in_config(&format!("[provider.openai]\napi_key = \"{KEY}\"\n")),
+        in_config(&format!("[provider.openai]\nkey_env = \"{KEY}\"\n")),
+        in_config(&format!("[provider.openai]\nbase_url = \"https://me:{KEY}@example.com/v1\"\n")),
+        in_config(&format!("[provider.openai]\nbase_url = \"https://example.com/v1?key={KEY}\"\n")),
+        in_config(&format!("[provider.openai]\napi_key = {KEY}\n")),
+        in_dotenv,
+        in_keys_file,
+        World::new().with("MOOTHALL_PROVIDER__OPENAI__API_KEY", KEY),
+        World::new().with("MOOTHALL_API_KEY", KEY),
+        World::new().with("OPENAI_API_KEY", &format!("{KEY}\u{e4}")),
+    ];
+    for world in worlds {
+        for arguments in [
+            &["ask", "-vvv", "--model", "openai/m", "hello"][..],
+            &["config", "check"],
+            &["config", "check", "--json"],
+            &["models", "--json"],
+        ] {
+            let ran = world.run(arguments);
+            assert_eq!(ran.code, Some(2), "{ran}");
+            let empty = World::new();
+            assert_eq!(leaks(&[ran], empty.root()), Vec::<String>::new());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Colour, pipes, and text that is data.
+
+use std::io::pipe;
+
+use insta::assert_snapshot;
+use moothall_testkit::{Behaviour, Fault};
+
+use crate::fake::Fake;
+use crate::world::World;
+
+#[test]
+fn pipes_get_no_colour() {
+    let world = World::new();
+    for arguments in
+        [&["models"][..], &["ask", "hello"], &["--help"], &["ask", "--model", "demo", "hello"]]
+    {
+        let ran = world.run(arguments);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
+    }
+}
+
+#[test]
+fn colour_comes_where_it_is_asked_for() {
+    let world = World::new();
+    assert_snapshot!(world.run(&["ask", "--color", "always", "hello"]));
+    assert_snapshot!(world.run(&["models", "ollama", "--color", "always"]));
+}
+
+#[test]
+fn every_hint_of_an_error_is_painted() {
+    let world = World::new();
+    world.write("moothall.toml", "modl = 1\nbudgt.usd = 2\n");
+    assert_snapshot!(world.run(&["ask", "--color", "always", "hello"]));
+}
+
+#[test]
+fn variables_and_the_flag_decide_about_colour_in_the_usual_order() {
+    let painted = |world: &World, when: &str| {
+        world.run(&["ask", "--color", when, "hello"]).stderr.contains('\u{1b}')
+    };
+    let forced = World::new().with("CLICOLOR_FORCE", "1");
+    assert!(painted(&forced, "auto"));
+    assert!(!painted(&forced, "never"));
+    let plain = World::new().with("NO_COLOR", "1");
+    assert!(!painted(&plain, "auto"));
+    assert!(painted(&plain, "always"));
+}
+
+#[test]
+fn answer_reaches_a_pipe_byte_for_byte() {
+    // Escape sequences were once stripped from it, so that a file did not hold what the receipt said.
+    let said = "a\u{1b}[31mred\u{1b}[0m \u{7}bell\r\n\u{9b}1mtail";
+    let fake = Fake::start();
+    fake.always(Behaviour::text(said));
+    let world = World::new();
+    fake.configure(&world, "");
+    for when in ["auto", "always", "never"] {
+        let ran = world.run(&[
+            "ask",
+            "--config",
+            "fake.toml",
+            "--color",
+            when,
+            "--model",
+            "openai/m",
+            "hello",
+        ]);
+        assert_eq!((ran.code, ran.stdout), (Some(0), format!("{said}\n")), "{when}");
+    }
+}
+
+#[test]
+fn reader_that_went_away_ends_the_program_quietly() {
+    let world = World::new();
+    for arguments in [
+        &["--help"][..],
+        &["man"],
+        &["completions", "bash"],
+        &["models"],
+        &["models", "--json"],
+        &["config", "show"],
+        &["ask", "--model", "demo", "hello"],
+        &["ask", "--model", "demo", "--json", "hello"],
+    ] {
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        let output = world.command(arguments).stdout(writer).output().unwrap();
+        let ran = world.ran(arguments, output);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("error"), "{ran}");
+    }
+}
+
+#[test]
+fn standard_error_that_went_away_changes_nothing_else() {
+    // The log once told on standard error that standard error was gone, and panicked.
+    let fake = Fake::scripted([Behaviour::from(Fault::ServerError), Behaviour::text("fine")]);
+    let world = World::new();
+    fake.configure(&world, "");
+    let arguments = ["ask", "-vvv", "--config", "fake.toml", "--model", "openai/m", "hello"];
+    let (reader, writer) = pipe().unwrap();
+    drop(reader);
+    let ran = world.ran(&arguments, world.command(&arguments).stderr(writer).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fine\n"), "{ran}");
+}

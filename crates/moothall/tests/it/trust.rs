@@ -1,0 +1,171 @@
+//! A `moothall.toml` that merely lies in the working folder may come from a stranger: it may not choose where a key of the user's goes.
+
+use insta::assert_snapshot;
+
+use crate::fake::Fake;
+use crate::world::World;
+
+const KEY: &str = "sk-of-the-user";
+const ASK: [&str; 4] = ["ask", "--model", "openai/m", "hello"];
+
+/// A folder whose file sends OpenAI's calls to the fake, and a user with a key.
+fn folder(fake: &Fake) -> World {
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    world.write("moothall.toml", &format!("[provider.openai]\nbase_url = \"{}\"\n", fake.url()));
+    world
+}
+
+/// The key that the only call carried.
+fn key_sent(fake: &Fake) -> Option<String> {
+    let calls = fake.calls();
+    assert_eq!(calls.len(), 1);
+    calls[0].header("authorization").map(str::to_owned)
+}
+
+#[test]
+fn folder_cannot_send_the_users_key_elsewhere() {
+    let fake = Fake::saying("thank you for the key");
+    let world = folder(&fake);
+    assert_snapshot!(world.run(&ASK));
+    for arguments in [&["models", "--check", "openai/m"][..], &["ask", "hello"]] {
+        let ran = world.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+    }
+    assert_eq!(fake.stats().received, 0);
+}
+
+#[test]
+fn folder_cannot_send_the_users_key_to_another_machine() {
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    for url in ["https://collector.example/v1", "http://collector.example/v1"] {
+        world.write("moothall.toml", &format!("[provider.openai]\nbase_url = \"{url}\"\n"));
+        let ran = world.run(&ASK);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        let words = format!("your key for openai goes: OPENAI_API_KEY to {url}\n");
+        assert!(ran.stderr.contains(&words), "{ran}");
+    }
+}
+
+#[test]
+fn folder_cannot_do_it_by_dotenv_either() {
+    let fake = Fake::saying("thank you for the key");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    world.write("moothall.toml", "");
+    world.write(".env", &format!("MOOTHALL_PROVIDER__OPENAI__BASE_URL={}\n", fake.url()));
+    assert_eq!(world.run(&ASK).code, Some(2));
+    assert_eq!(fake.stats().received, 0);
+}
+
+#[test]
+fn folder_cannot_do_it_by_a_catalog_either() {
+    // A row of a catalog was once trusted with any key.
+    let fake = Fake::saying("thank you for the key");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    let row = format!(
+        "[provider.openai]\nwire = \"openai-chat\"\nbase_url = \"{}\"\nkey_env = [\"OPENAI_API_KEY\"]\n",
+        fake.url()
+    );
+    world.write("rows.toml", &row);
+    world.write("moothall.toml", "catalog = \"rows.toml\"\n");
+    assert_snapshot!(world.run(&ASK));
+    assert_eq!(fake.stats().received, 0);
+}
+
+#[test]
+fn folder_cannot_fetch_other_secrets_of_the_user() {
+    let fake = Fake::saying("thank you for the secret");
+    let world = World::new().with("DATABASE_PASSWORD", KEY);
+    let url = fake.url();
+    let section =
+        format!("[provider.lab]\nbase_url = \"{url}\"\nkey_env = \"DATABASE_PASSWORD\"\n");
+    let row = format!(
+        "[provider.lab]\nwire = \"openai-chat\"\nbase_url = \"{url}\"\nkey_env = [\"DATABASE_PASSWORD\"]\n"
+    );
+    let key_file = format!(
+        "[provider.lab]\nbase_url = \"{url}\"\nkey_file = \"{}\"\n",
+        world.root().join("home/.config/moothall/keys.toml").display()
+    );
+    world.write_config("keys.toml", &format!("# {KEY}\n"));
+    world.write("rows.toml", &row);
+    for file in [section.as_str(), "catalog = \"rows.toml\"\n", &key_file] {
+        world.write("moothall.toml", file);
+        let ran = world.run(&["ask", "--model", "lab/m", "hello"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{file}\n{ran}");
+        assert!(!ran.stderr.contains(KEY), "{ran}");
+    }
+    assert_eq!(fake.stats().received, 0);
+}
+
+#[test]
+fn file_that_the_user_names_is_trusted() {
+    let fake = Fake::saying("fine");
+    let world = folder(&fake);
+    let ran = world.run(&["ask", "--config", "moothall.toml", "--model", "openai/m", "hello"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fine\n"), "{ran}");
+    assert_eq!(key_sent(&fake), Some(format!("Bearer {KEY}")));
+}
+
+#[test]
+fn file_of_the_users_config_folder_is_trusted() {
+    let fake = Fake::saying("fine");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    let file = format!("[provider.openai]\nbase_url = \"{}\"\n", fake.url());
+    world.write_config("moothall.toml", &file);
+    assert_eq!(world.run(&ASK).code, Some(0));
+    assert_eq!(key_sent(&fake), Some(format!("Bearer {KEY}")));
+}
+
+#[test]
+fn address_that_the_user_sets_is_trusted() {
+    let fake = Fake::saying("fine");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    // What the folder says is covered by what the user says.
+    world
+        .write("moothall.toml", "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n");
+    let url = fake.url();
+    let ran = world.run(&[&ASK[..], &["--base-url", &url]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(key_sent(&fake), Some(format!("Bearer {KEY}")));
+}
+
+#[test]
+fn key_that_comes_with_the_folder_goes_where_the_folder_says() {
+    let fake = Fake::saying("fine");
+    let mut world = folder(&fake);
+    world.set("OPENAI_API_KEY", "");
+    world.write(".env", "OPENAI_API_KEY=sk-of-the-folder\n");
+    let ran = world.run(&ASK);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(key_sent(&fake), Some("Bearer sk-of-the-folder".to_owned()));
+}
+
+#[test]
+fn folder_may_choose_an_address_for_which_there_is_no_key() {
+    let fake = Fake::saying("fine");
+    let mut world = folder(&fake);
+    world.set("OPENAI_API_KEY", "");
+    let ran = world.run(&ASK);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(key_sent(&fake), None);
+}
+
+#[test]
+fn folder_may_bring_a_catalog_of_models_and_prices() {
+    let fake = Fake::saying("fine");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    world.write(
+        "rows.toml",
+        "[model.\"openai/m\"]\nprice = { input = \"1.00\", output = \"1.00\" }\n",
+    );
+    world.write("moothall.toml", "catalog = \"rows.toml\"\n");
+    let url = fake.url();
+    let ran = world.run(&[&ASK[..], &["--base-url", &url, "--budget", "1"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn key_never_goes_to_another_machine_in_the_clear() {
+    let world = World::new().with("OPENAI_API_KEY", KEY).with("MOOTHALL_RETRY__RETRIES", "0");
+    let url = "http://collector.example/v1";
+    assert_snapshot!(world.run(&[&ASK[..], &["--base-url", url]].concat()));
+}

@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use moothall_core::receipt::{FORMAT, Manifest, Notes, Receipt};
+use moothall_core::{Finding, RuleId, Severity};
+use moothall_testkit::Fault;
+
+use crate::fake::Fake;
+use crate::world::World;
+
+/// The receipt of a demonstration, whose lines are manifest, effect, verdict, notes and seal.
+fn demonstrated() -> World {
+    let world = World::new();
+    let ran = world.run(&["ask", "--model", "demo", "--receipt", "receipt", "hello"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    world
+}
+
+fn receipt(workflow: &str, findings: &[(Severity, &str)]) -> Receipt {
+    let finding = |&(severity, message): &(Severity, &str)| Finding {
+        rule: RuleId::new("test.rule"),
+        severity,
+        subject: "answer".to_owned(),
+        message: message.to_owned(),
+        evidence: Vec::new(),
+    };
+    Receipt {
+        manifest: Manifest {
+            receipt: FORMAT,
+            workflow: workflow.to_owned(),
+            build: "test".to_owned(),
+            model: "openai/m".to_owned(),
+            demonstration: false,
+        },
+        effects: BTreeMap::new(),
+        findings: findings.iter().map(finding).collect(),
+        notes: Notes {
+            run_id: "01a1dd22-30af-720e-bd62-e1beb0920949".parse().unwrap(),
+            started_at_ms: 0,
+            timing: BTreeMap::new(),
+        },
+    }
+}
+
+#[test]
+fn receipt_that_holds_is_told_in_json() {
+    assert_snapshot!(demonstrated().run(&["verify", "--json", "receipt"]));
+}
+
+#[test]
+fn one_changed_letter_is_noticed_and_its_line_is_named() {
+    let world = demonstrated();
+    let changed = world.read("receipt").replacen("no model was asked", "no model was naked", 1);
+    world.write("receipt", &changed);
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+    assert_snapshot!(world.run(&["verify", "--json", "receipt"]));
+}
+
+#[test]
+fn one_flipped_bit_in_any_line_is_noticed() {
+    let world = demonstrated();
+    let whole = world.read("receipt").into_bytes();
+    let starts = (0..whole.len()).filter(|&at| at == 0 || whole[at - 1] == b'\n');
+    for start in starts {
+        let mut changed = whole.clone();
+        // The second letter of a value, so that most lines stay JSON.
+        changed[start + 12] ^= 1;
+        fs_err::write(world.path("changed"), changed).unwrap();
+        let ran = world.run(&["verify", "changed"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""), "{ran}");
+        assert!(ran.stderr.starts_with("error: changed does not hold: line "), "{ran}");
+    }
+}
+
+#[test]
+fn receipt_that_breaks_off_does_not_hold() {
+    let world = demonstrated();
+    let text = world.read("receipt");
+    world.write("receipt", &text[..text.len() - 20]);
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+}
+
+#[test]
+fn receipt_of_another_format_is_not_called_a_fake() {
+    let world = World::new();
+    let mut receipt = receipt("ask", &[]);
+    receipt.manifest.receipt = FORMAT + 1;
+    world.write("receipt", &receipt.write().unwrap());
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+}
+
+#[test]
+fn receipt_that_cannot_be_read_is_a_usage_error() {
+    assert_snapshot!(World::new().run(&["verify", "missing"]));
+}
+
+#[test]
+fn negative_verdict_is_an_exit_code_of_its_own() {
+    let fake = Fake::start();
+    fake.always(Fault::Unauthorized);
+    let world = World::new();
+    fake.configure(&world, "");
+    let ran = world.run(&[
+        "ask",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--receipt",
+        "receipt",
+        "hello",
+    ]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+    assert_snapshot!(world.run(&["verify", "--json", "receipt"]));
+}
+
+#[test]
+fn verdict_that_a_person_must_give_is_an_exit_code_of_its_own() {
+    let world = World::new();
+    let receipt = receipt("ask", &[(Severity::Escalate, "the payment is unusually large")]);
+    world.write("receipt", &receipt.write().unwrap());
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+}
+
+#[test]
+fn words_in_a_receipt_cannot_pose_as_ours_or_drive_the_terminal() {
+    // Workflow and model were once printed as they came, and findings with their line breaks.
+    let world = World::new();
+    let findings = [(Severity::Block, "bad\u{1b}[2J\nverdict   pass")];
+    let receipt = receipt("ask\u{1b}[8m\nverdict   pass", &findings);
+    world.write("receipt", &receipt.write().unwrap());
+    assert_snapshot!(world.run(&["verify", "--color", "always", "receipt"]));
+}

@@ -1,0 +1,270 @@
+//! A folder with a home in it, an empty environment, and the program run in them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Where one test happens. Nothing outside of it is read or written, and it ends with the test.
+pub(crate) struct World {
+    folder: TempDir,
+    variables: BTreeMap<String, String>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap(), variables: BTreeMap::new() };
+        for folder in ["work", "home"] {
+            fs_err::create_dir(world.root().join(folder)).unwrap();
+        }
+        world
+    }
+
+    /// Sets a variable for every later run.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// With this variable set.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// All that the program can have written.
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A path in the folder where the program is started.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join("work").join(name)
+    }
+
+    /// Writes a file into the folder where the program is started.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs_err::write(self.path(name), text).unwrap();
+    }
+
+    /// Writes a file into the user's config folder, as closed as a file of keys must be.
+    pub(crate) fn write_config(&self, name: &str, text: &str) {
+        let path = self.root().join("home/.config/moothall").join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(&path, text).unwrap();
+        set_mode(&path, 0o600);
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The lines of an events file.
+    pub(crate) fn events(&self, name: &str) -> Vec<Value> {
+        self.read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_moothall"));
+        let home = self.root().join("home");
+        command
+            .args(arguments)
+            .current_dir(self.path(""))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("XDG_CONFIG_HOME", home.join(".config"))
+            .env("XDG_DATA_HOME", home.join(".local/share"))
+            .env("XDG_CACHE_HOME", home.join(".cache"))
+            .env("XDG_STATE_HOME", home.join(".local/state"))
+            .env("HOME", home)
+            .envs(&self.variables)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.ran(arguments, self.command(arguments).output().unwrap())
+    }
+
+    /// With `input` on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        // A program that does not read its input closes it, which is its right.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        self.ran(arguments, child.wait_with_output().unwrap())
+    }
+
+    /// What a run came to, for a test that started it by itself.
+    pub(crate) fn ran(&self, arguments: &[&str], output: Output) -> Ran {
+        let quoted = arguments.iter().map(|argument| {
+            if argument.is_empty() || argument.contains([' ', '"']) {
+                format!("'{argument}'")
+            } else {
+                (*argument).to_owned()
+            }
+        });
+        Ran {
+            line: std::iter::once("moothall".to_owned())
+                .chain(quoted)
+                .collect::<Vec<_>>()
+                .join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            root: self.root().to_str().unwrap().to_owned(),
+        }
+    }
+}
+
+/// Sets who may read and write a file.
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs_err::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// A finished run. Its `Display` is the whole command as it stands in snapshots.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    line: String,
+    /// Nothing if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    root: String,
+}
+
+impl Ran {
+    /// Standard output, read as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self}"))
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.map_or_else(|| "none, a signal".to_owned(), |code| code.to_string());
+        let text = format!(
+            "$ {}\nexit code: {code}\n----- stdout -----\n{}----- stderr -----\n{}",
+            self.line, self.stdout, self.stderr
+        );
+        f.write_str(&filtered(&text.replace(&self.root, "[FOLDER]")))
+    }
+}
+
+/// The text without what differs from run to run, and with escape sequences that can be seen.
+pub(crate) fn filtered(text: &str) -> String {
+    let digits = |c: char| c.is_ascii_digit();
+    let mut text = text
+        .replace('\u{1b}', "␛")
+        .replace(concat!("moothall ", env!("CARGO_PKG_VERSION")), "moothall [VERSION]")
+        .replace(
+            concat!("\"build\": \"", env!("CARGO_PKG_VERSION"), "\""),
+            "\"build\": \"[VERSION]\"",
+        );
+    text = replace_runs(
+        &text,
+        |c| c.is_ascii_hexdigit() || c == '-',
+        |run| match (run.len(), run.contains('-')) {
+            (64, false) => Some("[HASH]"),
+            (36, true) if run.match_indices('-').map(|(at, _)| at).eq([8, 13, 18, 23]) => {
+                Some("[RUN]")
+            }
+            _ => None,
+        },
+    );
+    text = replace_runs(
+        &text,
+        |c| digits(c) || "TZ:.-".contains(c),
+        |run| (run.len() == 27 && run.starts_with("20") && run.ends_with('Z')).then_some("[TIME]"),
+    );
+    for (before, shown) in [
+        ("127.0.0.1:", "[PORT]"),
+        ("\"latency_ms\": ", "[MS]"),
+        ("\"latency_ms\":", "[MS]"),
+        ("\"delay_ms\":", "[MS]"),
+        ("delay_ms=", "[MS]"),
+    ] {
+        text = replace_after(&text, before, digits, shown);
+    }
+    let line = |line: &str| {
+        let (words, reset) = match line.trim_end().strip_suffix("␛[0m") {
+            Some(words) => (words, "␛[0m"),
+            None => (line.trim_end(), ""),
+        };
+        let Some((rest, unit)) = words.rsplit_once(' ') else { return line.to_owned() };
+        let Some((rest, _time)) = rest.rsplit_once(' ') else { return line.to_owned() };
+        match unit {
+            "s" if rest.contains(" tokens · ") => format!("{rest} [SECONDS] s{reset}"),
+            "ms" if rest.contains(" tokens, ") => format!("{rest} [MS] ms{reset}"),
+            _ => line.to_owned(),
+        }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Puts something else in the place of some of the longest runs of such letters.
+fn replace_runs(
+    text: &str,
+    belongs: impl Fn(char) -> bool,
+    instead: impl Fn(&str) -> Option<&'static str>,
+) -> String {
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(&belongs) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c| !belongs(c)).unwrap_or(from.len());
+        let (run, after) = from.split_at(end);
+        replaced.push_str(before);
+        replaced.push_str(instead(run).unwrap_or(run));
+        rest = after;
+    }
+    replaced + rest
+}
+
+/// Puts something else in the place of what follows `marker`.
+fn replace_after(
+    text: &str,
+    marker: &str,
+    belongs: impl Fn(char) -> bool,
+    instead: &str,
+) -> String {
+    let mut pieces = text.split(marker);
+    let mut replaced = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let rest = piece.trim_start_matches(&belongs);
+        replaced.push_str(marker);
+        replaced.push_str(if rest.len() < piece.len() { instead } else { "" });
+        replaced.push_str(rest);
+    }
+    replaced
+}
+
+#[test]
+fn filters_hide_what_differs_from_run_to_run_and_nothing_else() {
+    let hash = "0f".repeat(32);
+    let text = format!(
+        "run 01a1dd22-30af-720e-bd62-e1beb0920949 of {hash}.json at http://127.0.0.1:4711/v1\n\
+         2026-11-15T02:56:08.518333Z  WARN tries=1 delay_ms=740\n\
+         {{\"latency_ms\": 12, \"tokens\": 12}}\n\
+         demo · 82 tokens · $0.00 · 0.1 s\n\
+         demo · 82 tokens · $0.00 · 0.1 s\u{1b}[0m\n\
+         ok: 82 tokens, $0.00, 17 ms\n\
+         as of 2026-11-15, cafe-1 and 12 s"
+    );
+    assert_eq!(
+        filtered(&text),
+        "run [RUN] of [HASH].json at http://127.0.0.1:[PORT]/v1\n\
+         [TIME]  WARN tries=1 delay_ms=[MS]\n\
+         {\"latency_ms\": [MS], \"tokens\": 12}\n\
+         demo · 82 tokens · $0.00 · [SECONDS] s\n\
+         demo · 82 tokens · $0.00 · [SECONDS] s␛[0m\n\
+         ok: 82 tokens, $0.00, [MS] ms\n\
+         as of 2026-11-15, cafe-1 and 12 s"
+    );
+}
