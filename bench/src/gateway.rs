@@ -1,7 +1,8 @@
-//! What the gateway costs beside the bare HTTP client: CPU per call with many calls at once, and memory per waiting call.
+//! What the gateway costs beside the bare HTTP client: CPU per call with many calls at once, and
+//! memory per waiting call.
 //!
-//! The fake provider runs here; every measurement is a process of its own, so that the kernel's numbers are of the client alone. Both
-//! clients send the same bytes and read the same answers.
+//! The fake provider runs here; every measurement is a process of its own, so that the kernel's
+//! numbers are of the client alone. Both clients send the same bytes and read the same answers.
 
 mod client;
 
@@ -78,7 +79,8 @@ async fn measure(plan: &Plan) -> Result<()> {
         Behaviour::text("The board asks for a second opinion. ".repeat(10))
             .with_latency(Duration::from_millis(20)),
     );
-    // In pairs, and the middle one of their ratios: other load on the machine hits both of a pair about alike.
+    // In pairs, and the middle one of their ratios: other load on the machine hits both of a pair
+    // about alike.
     let mut pairs = Vec::new();
     for _ in 0..plan.repeats {
         let bare = cpu_per_call(&server, Subject::Bare, plan).await?;
@@ -119,7 +121,8 @@ async fn cpu_per_call(server: &FakeProvider, subject: Subject, plan: &Plan) -> R
     let mut child = start(server, subject, plan.at_once, plan.calls_each)?;
     let pid = child.id().context("the client is gone")?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-    // The client says `ready` after its first round, when all connections exist, and `done` at the end; it then waits to be killed.
+    // The client says `ready` after its first round, when all connections exist, and `done` at the
+    // end; it then waits to be killed.
     expect(&mut lines, "ready").await?;
     let before = machine::cpu_time(pid)?;
     expect(&mut lines, "done").await?;

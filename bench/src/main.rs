@@ -1,4 +1,5 @@
-//! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of them.
+//! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of
+//! them.
 
 mod gateway;
 mod machine;

@@ -4,7 +4,8 @@ use anyhow::{Result, anyhow};
 
 use crate::{shell, tidy};
 
-/// Tests that call the real local model live in modules of this name; only `.ci/run` starts that model.
+/// Tests that call the real local model live in modules of this name; only `.ci/run` starts that
+/// model.
 const WITHOUT_LOCAL_MODEL: &str = "not test(/local_model::/)";
 
 struct Step {

@@ -1,6 +1,7 @@
 //! `cargo xtask codegen`: writes the committed files that a program can write better than a person.
 //!
-//! A generated file is a path and a command line whose stdout is the file. tidy's `generated` rule runs the same commands and compares.
+//! A generated file is a path and a command line whose stdout is the file. tidy's `generated` rule
+//! runs the same commands and compares.
 
 use std::path::Path;
 

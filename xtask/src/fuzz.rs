@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: every target of `fuzz/` for a bounded time.
 //!
-//! `fuzz/` is a workspace of its own because its targets need nightly. Seeds are committed in `fuzz/corpus/TARGET`;
-//! what the fuzzer finds goes to the target folder, so that a run leaves the tree clean.
+//! `fuzz/` is a workspace of its own because its targets need nightly. Seeds are committed in
+//! `fuzz/corpus/TARGET`; what the fuzzer finds goes to the target folder, so that a run leaves the
+//! tree clean.
 
 use std::path::Path;
 
@@ -38,7 +39,8 @@ hint: they live in `fuzz/`, made with `cargo fuzz init`"
     Ok(())
 }
 
-/// The `[[bin]]` names of a manifest. A fuzz folder without any would pass by doing nothing, so that is an error.
+/// The `[[bin]]` names of a manifest. A fuzz folder without any would pass by doing nothing, so
+/// that is an error.
 fn target_names(manifest: &str) -> Result<Vec<String>> {
     let manifest: toml::Table =
         toml::from_str(manifest).with_context(|| format!("cannot read `{MANIFEST}`"))?;
@@ -64,7 +66,8 @@ fn chosen(known: Vec<String>, wanted: &[String]) -> Result<Vec<String>> {
 }
 
 fn require_tools(root: &Path) -> Result<()> {
-    // `rustup run` instead of `cargo +nightly`: inside `cargo xtask`, `cargo` may be the pinned one, which knows no `+`.
+    // `rustup run` instead of `cargo +nightly`: inside `cargo xtask`, `cargo` may be the pinned
+    // one, which knows no `+`.
     if !shell::works(root, &["rustup", "run", "nightly", "cargo", "--version"]) {
         bail!(
             "the nightly toolchain is missing\nhint: run `rustup toolchain install nightly --profile minimal`"

@@ -1,4 +1,5 @@
-//! The project's own tasks. `cargo xtask check` is what to run before a commit; `.ci/run` is the whole gate.
+//! The project's own tasks. `cargo xtask check` is what to run before a commit; `.ci/run` is the
+//! whole gate.
 
 use std::process::ExitCode;
 
@@ -18,9 +19,11 @@ mod tree;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// What to run before a commit: format, clippy, tests, doctests, tidy. Stops at the first failure.
+    /// What to run before a commit: format, clippy, tests, doctests, tidy. Stops at the first
+    /// failure.
     Check,
-    /// House rules that no other tool checks: crate edges, core's purity, file length, fresh files, links.
+    /// House rules that no other tool checks: crate edges, core's purity, file length, fresh files,
+    /// links.
     Tidy(tidy::Args),
     /// Writes the generated files that are committed.
     Codegen,

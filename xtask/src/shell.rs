@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 
 /// The workspace's root folder.
 ///
-/// `cargo run` tells where it found the manifest; the compiled-in path is for a binary started by hand.
+/// `cargo run` tells where it found the manifest; the compiled-in path is for a binary started by
+/// hand.
 pub(crate) fn root() -> Result<PathBuf> {
     let manifest = std::env::var("CARGO_MANIFEST_DIR")
         .unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());

@@ -1,7 +1,8 @@
 //! `cargo xtask tidy`: house rules that no other tool checks.
 //!
-//! A rule is a function from data to problems, with a test that shows it failing on a poisoned input. This file gathers the
-//! data. A rule that cannot run is a problem of its own: we fail closed.
+//! A rule is a function from data to problems, with a test that shows it failing on a poisoned
+//! input. This file gathers the data. A rule that cannot run is a problem of its own: we fail
+//! closed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,8 @@ struct Rule {
     run: fn(&Context) -> Result<Vec<Problem>>,
 }
 
-/// To add a rule: a module with `ID`, a pure `check` and a test, and a row here. The slow one, which builds, comes last.
+/// To add a rule: a module with `ID`, a pure `check` and a test, and a row here. The slow one,
+/// which builds, comes last.
 const RULES: &[Rule] = &[
     Rule { id: edges::ID, run: |at| Ok(edges::check(edges::TABLE, &edges::members(&at.root)?)) },
     Rule {

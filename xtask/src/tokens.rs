@@ -1,4 +1,5 @@
-//! Rust source as a flat list of tokens, so that rules do not mistake a comment or a string for code.
+//! Rust source as a flat list of tokens, so that rules do not mistake a comment or a string for
+//! code.
 
 use anyhow::{Result, anyhow};
 use proc_macro2::{TokenStream, TokenTree};

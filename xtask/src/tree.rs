@@ -7,7 +7,8 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// Every file that git tracks or would track: path with `/` from the root, and its text unless it is binary.
+/// Every file that git tracks or would track: path with `/` from the root, and its text unless it
+/// is binary.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, Option<String>>,

@@ -7,7 +7,8 @@ use crate::{
     RunEvent, RunEventBody, Severity, Step, UnexpectedResult, Workflow,
 };
 
-/// Asks a model once; where the request has a schema, checks the answer and asks again once with the problems shown.
+/// Asks a model once; where the request has a schema, checks the answer and asks again once with
+/// the problems shown.
 pub struct Ask {
     request: ModelRequest,
     check: Box<dyn OutputCheck>,

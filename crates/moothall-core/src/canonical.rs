@@ -1,8 +1,8 @@
 //! Canonical JSON: one value, one spelling, so that its hash means something.
 //!
-//! By hand because the published schemes (RFC 8785 and its crates) spend their effort on floating point, which we refuse: hashed values
-//! hold objects with ASCII keys, arrays, strings, integers, booleans and null. Money is in millionths, temperature in thousandths,
-//! decimals are strings.
+//! By hand because the published schemes (RFC 8785 and its crates) spend their effort on floating
+//! point, which we refuse: hashed values hold objects with ASCII keys, arrays, strings, integers,
+//! booleans and null. Money is in millionths, temperature in thousandths, decimals are strings.
 
 use serde::Serialize;
 use serde_json::Value;

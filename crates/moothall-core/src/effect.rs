@@ -1,6 +1,7 @@
 //! What a workflow wants from the world, and what it is told.
 //!
-//! Both are file formats: they stand in journals and receipts. Every variant has a snapshot in `tests/it/formats.rs`.
+//! Both are file formats: they stand in journals and receipts. Every variant has a snapshot in
+//! `tests/it/formats.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The hash that a journal compares when it replays, so that an old answer is never given to a new question.
+    /// The hash that a journal compares when it replays, so that an old answer is never given to a
+    /// new question.
     pub fn request_hash(&self) -> Result<Sha256Hex, NotCanonical> {
         match self {
             Self::CallModel(request) => request.hash(),
@@ -25,7 +27,8 @@ impl Effect {
     }
 }
 
-/// The answer to an [`Effect`]. A bad answer is a value like any other: the workflow decides what it means.
+/// The answer to an [`Effect`]. A bad answer is a value like any other: the workflow decides what
+/// it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 #[non_exhaustive]

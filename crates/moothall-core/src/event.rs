@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
 use crate::{EffectId, MicroUsd, RunId, Verdict};
 
-/// Something that happened. Its key is made from what happened, so a replayed run says the same thing under the same key and a store can
-/// drop the repetition.
+/// Something that happened. Its key is made from what happened, so a replayed run says the same
+/// thing under the same key and a store can drop the repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEvent {
     /// Unique within the run, and the same on every replay.
@@ -42,7 +42,8 @@ pub struct SequencedEvent {
     pub event: RunEvent,
 }
 
-/// The kinds of events. No kind carries a time or a latency: those differ between two equal runs and are kept beside them.
+/// The kinds of events. No kind carries a time or a latency: those differ between two equal runs
+/// and are kept beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,7 +1,8 @@
 //! Fenced code blocks in model text.
 //!
-//! By hand because we need the blocks of half-finished and careless Markdown too: a small model that stops before the closing fence has
-//! still written its program, and a Markdown parser would not say that the fence was missing.
+//! By hand because we need the blocks of half-finished and careless Markdown too: a small model
+//! that stops before the closing fence has still written its program, and a Markdown parser would
+//! not say that the fence was missing.
 
 /// One fenced block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +15,9 @@ pub struct FencedBlock<'a> {
     pub closed: bool,
 }
 
-/// All fenced blocks, in order. A fence is a line that begins, after at most three spaces, with three or more backticks or tildes; the
-/// closing fence is at least as long and has nothing after it.
+/// All fenced blocks, in order. A fence is a line that begins, after at most three spaces, with
+/// three or more backticks or tildes; the closing fence is at least as long and has nothing after
+/// it.
 pub fn fenced_blocks(text: &str) -> Vec<FencedBlock<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<Opening<'_>> = None;

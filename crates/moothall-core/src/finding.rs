@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One structured observation from a check. Code or a model may add findings; a model may never remove one.
+/// One structured observation from a check. Code or a model may add findings; a model may never
+/// remove one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
@@ -66,7 +67,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict is a function of the heaviest finding and of nothing else, so anyone can derive it again.
+    /// The verdict is a function of the heaviest finding and of nothing else, so anyone can derive
+    /// it again.
     pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         match findings.into_iter().map(|finding| finding.severity).max() {
             None | Some(Severity::Note | Severity::Warn) => Self::Pass,

@@ -15,7 +15,8 @@ impl Sha256Hex {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Reads 64 lower-case hexadecimal digits; anything else is `None`, so that one digest has one spelling.
+    /// Reads 64 lower-case hexadecimal digits; anything else is `None`, so that one digest has one
+    /// spelling.
     pub fn parse(text: &str) -> Option<Self> {
         fn nibble(digit: u8) -> Option<u8> {
             match digit {

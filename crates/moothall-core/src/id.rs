@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest effect id we accept; ids are journal keys and trace names, and a guest may propose them.
+/// The longest effect id we accept; ids are journal keys and trace names, and a guest may propose
+/// them.
 const MAX_EFFECT_ID_BYTES: usize = 200;
 
 /// The path of an effect inside its run, such as `m7/round-3/critic/D2`.
 ///
-/// It is the journal key, the trace span's name and the event's subject, so it is built from what the effect *is*, never from a counter
-/// that depends on the order in which answers arrive.
+/// It is the journal key, the trace span's name and the event's subject, so it is built from what
+/// the effect *is*, never from a counter that depends on the order in which answers arrive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EffectId(Arc<str>);
@@ -97,7 +98,8 @@ pub struct InvalidId {
     expected: &'static str,
 }
 
-/// The serde conversions go through the parser, so a file cannot smuggle in an id that the code could not make.
+/// The serde conversions go through the parser, so a file cannot smuggle in an id that the code
+/// could not make.
 macro_rules! string_conversions {
     ($type:ty) => {
         impl TryFrom<String> for $type {

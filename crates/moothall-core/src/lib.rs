@@ -1,8 +1,9 @@
 //! Pure decisions: workflows, findings, verdicts, receipts.
 //!
-//! Nothing here reads a clock, a file, a socket or a random number, and no map has a random order. A [`Workflow`] describes what it
-//! wants as [`Effect`]s and is told the answers as [`EffectResult`]s; whoever drives it does the rest. The same results in give the same
-//! steps out, which is what lets a run be replayed, resumed and verified.
+//! Nothing here reads a clock, a file, a socket or a random number, and no map has a random order.
+//! A [`Workflow`] describes what it wants as [`Effect`]s and is told the answers as
+//! [`EffectResult`]s; whoever drives it does the rest. The same results in give the same steps out,
+//! which is what lets a run be replayed, resumed and verified.
 
 #![warn(missing_docs)]
 

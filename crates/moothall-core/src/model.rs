@@ -1,4 +1,5 @@
-//! What we ask a model and what comes back, in our own words; no provider's wire format appears here.
+//! What we ask a model and what comes back, in our own words; no provider's wire format appears
+//! here.
 
 mod failure;
 mod reply;

@@ -1,4 +1,5 @@
-//! Money as whole millionths of a US dollar: budgets are added and compared exactly, never in floating point.
+//! Money as whole millionths of a US dollar: budgets are added and compared exactly, never in
+//! floating point.
 
 use std::fmt;
 use std::iter::Sum;
@@ -92,7 +93,8 @@ impl FromStr for MicroUsd {
     }
 }
 
-/// Reads and writes dollars the way people write them in files: `2.5`, `3` or `"$2.50"`; written as `"2.50"`.
+/// Reads and writes dollars the way people write them in files: `2.5`, `3` or `"$2.50"`; written as
+/// `"2.50"`.
 pub mod dollars {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

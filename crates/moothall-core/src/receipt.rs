@@ -1,12 +1,15 @@
 //! The receipt of a run: lines of JSON, each bound to the one before by its hash.
 //!
-//! From a receipt anyone can derive the verdict again, offline and with no model. Three parts, in this order:
-//! 1. records (manifest, effects sorted by id, findings, verdict), each with the SHA-256 of the line before it: two equal runs have the
-//!    same records, byte for byte;
-//! 2. one line of notes with what differs between equal runs (run id, times, latency, tries) and the hash of the last record;
+//! From a receipt anyone can derive the verdict again, offline and with no model. Three parts, in
+//! this order:
+//! 1. records (manifest, effects sorted by id, findings, verdict), each with the SHA-256 of the
+//!    line before it: two equal runs have the same records, byte for byte;
+//! 2. one line of notes with what differs between equal runs (run id, times, latency, tries) and
+//!    the hash of the last record;
 //! 3. one line with the SHA-256 of everything above it, so that a change anywhere is noticed.
 //!
-//! A receipt shows that it was not changed by accident or in part. It is not signed: whoever can rewrite the whole file can make another.
+//! A receipt shows that it was not changed by accident or in part. It is not signed: whoever can
+//! rewrite the whole file can make another.
 
 use std::collections::BTreeMap;
 
@@ -276,8 +279,9 @@ impl Reader<'_> {
         Ok(record)
     }
 
-    /// Reads one line and insists that writing it again gives the same bytes: white space or a repeated key would otherwise be free to
-    /// vary in the last lines, which no later line vouches for.
+    /// Reads one line and insists that writing it again gives the same bytes: white space or a
+    /// repeated key would otherwise be free to vary in the last lines, which no later line vouches
+    /// for.
     fn line<T: for<'de> Deserialize<'de> + Serialize>(&mut self) -> Result<T, ReceiptFault> {
         self.line += 1;
         let rest = &self.bytes[self.at..];

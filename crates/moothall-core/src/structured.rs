@@ -1,8 +1,9 @@
 //! Reading JSON out of a model's reply, and telling the model what was wrong with it.
 //!
-//! The order is fixed: stop reason, parse, full check, then one more question that shows the model its error. Decoders drop ranges and
-//! patterns from schemas, so the full check is ours even where a provider promises to enforce the schema. Prose is never searched for
-//! something that looks like JSON.
+//! The order is fixed: stop reason, parse, full check, then one more question that shows the model
+//! its error. Decoders drop ranges and patterns from schemas, so the full check is ours even where
+//! a provider promises to enforce the schema. Prose is never searched for something that looks like
+//! JSON.
 
 use std::fmt;
 
@@ -85,7 +86,8 @@ pub fn read_json(reply: &ModelReply, check: &dyn OutputCheck) -> Result<Value, O
     if problems.is_empty() { Ok(value) } else { Err(OutputFault::Invalid { problems }) }
 }
 
-/// The same request with the faulty answer and its problems appended, so that the provider's cache still serves the prefix.
+/// The same request with the faulty answer and its problems appended, so that the provider's cache
+/// still serves the prefix.
 pub fn ask_again(request: &ModelRequest, answer: &str, fault: &OutputFault) -> ModelRequest {
     let mut again = request.clone();
     // Providers refuse an assistant turn without text.
@@ -105,7 +107,8 @@ pub fn ask_again(request: &ModelRequest, answer: &str, fault: &OutputFault) -> M
     again
 }
 
-/// The whole text as JSON, or else the only fenced block in it: small models like to wrap what they were asked to give bare.
+/// The whole text as JSON, or else the only fenced block in it: small models like to wrap what they
+/// were asked to give bare.
 fn parse(text: &str) -> Result<Value, String> {
     let whole = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),

@@ -11,7 +11,8 @@ use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, Verdict};
 /// What implementors promise:
 /// - The same results, in any order in which they can arrive, lead to the same end.
 /// - An effect id is asked for once, and means the same effect on every replay.
-/// - After a step with an outcome there is no further step; a result for an effect that is not open changes nothing.
+/// - After a step with an outcome there is no further step; a result for an effect that is not open
+///   changes nothing.
 pub trait Workflow {
     /// The first step.
     fn start(&mut self) -> Step;
@@ -75,7 +76,8 @@ pub enum Conclusion {
     },
 }
 
-/// A result that the machine did not wait for. The driver and the machine disagree, so the run stops.
+/// A result that the machine did not wait for. The driver and the machine disagree, so the run
+/// stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the workflow does not wait for `{result}` of effect `{id}` while it is {stage}")]
 pub struct UnexpectedResult {

@@ -41,7 +41,8 @@ impl fmt::Debug for Call<'_> {
     }
 }
 
-/// Hears an answer while it is written. What it hears is for live views only: it is never stored, and may be taken back.
+/// Hears an answer while it is written. What it hears is for live views only: it is never stored,
+/// and may be taken back.
 pub trait Listener: Send {
     /// More text.
     fn text(&mut self, piece: &str);

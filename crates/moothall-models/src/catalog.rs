@@ -16,13 +16,15 @@ use crate::settings::{ProviderSettings, Wire};
 
 const BUILT_IN: &str = include_str!("catalog/catalog.toml");
 
-/// How long one try may take where nothing else is said: long answers of thinking models take minutes.
+/// How long one try may take where nothing else is said: long answers of thinking models take
+/// minutes.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Calls at once to one model where nothing else is said.
 const DEFAULT_CONCURRENT: u32 = 8;
 
-/// Providers and models with all layers merged: built-in rows, the user's rows, the user's settings.
+/// Providers and models with all layers merged: built-in rows, the user's rows, the user's
+/// settings.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     dated: String,
@@ -39,7 +41,8 @@ pub struct Provider {
     pub wire: Wire,
     /// What the wire's paths are added to.
     pub base_url: String,
-    /// Whether the address is the user's own instead of the built-in one; then a key is sent if there is one, but none is demanded.
+    /// Whether the address is the user's own instead of the built-in one; then a key is sent if
+    /// there is one, but none is demanded.
     pub own_address: bool,
     /// Environment variables that may hold its key, best first.
     pub key_env: Vec<String>,
@@ -120,7 +123,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Applies the user's `[provider.NAME]` sections. A new name with an address defines a provider.
+    /// Applies the user's `[provider.NAME]` sections. A new name with an address defines a
+    /// provider.
     pub fn configure(
         &mut self,
         settings: &BTreeMap<String, ProviderSettings>,
@@ -217,7 +221,8 @@ impl Provider {
         })
     }
 
-    /// A provider that is known by its address alone and speaks the OpenAI wire, as most servers do.
+    /// A provider that is known by its address alone and speaks the OpenAI wire, as most servers
+    /// do.
     fn compatible(name: &str, base_url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -243,7 +248,8 @@ impl Provider {
         if let Some(base_url) = &own.base_url {
             self.base_url = rows::checked_address(&self.name, base_url)?;
             self.own_address = true;
-            // A server that is only compatible may enforce more than the original or less; the plain form is understood by all.
+            // A server that is only compatible may enforce more than the original or less; the
+            // plain form is understood by all.
             self.schema = SchemaForm::Full;
         }
         if let Some(wire) = own.wire {

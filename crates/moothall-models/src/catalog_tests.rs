@@ -52,7 +52,8 @@ fn every_listed_model_has_a_provider_a_window_that_holds_its_answer_and_a_price_
         assert!(card.context.unwrap() >= u64::from(card.max_output.unwrap()), "{name}");
         let prices = card.prices.unwrap();
         assert_eq!(prices.is_free(), provider.free, "{name}");
-        // Reading a cache never costs more than not having one, and long prompts never cost less than short ones.
+        // Reading a cache never costs more than not having one, and long prompts never cost less
+        // than short ones.
         let above = prices.above.map_or(prices.base, |(_, above)| above);
         for price in [prices.base, above] {
             assert!(price.cache_read.unwrap_or_default() <= price.input, "{name}");

@@ -1,4 +1,5 @@
-//! The demonstration model: deterministic, needs no key and no network, and says what it is in every answer.
+//! The demonstration model: deterministic, needs no key and no network, and says what it is in
+//! every answer.
 
 use moothall_core::model::{ModelRequest, Role, Usage};
 use moothall_core::tokens_expected;
@@ -25,7 +26,8 @@ impl Backend for Demo {
         Box::pin(async move {
             let text = answer_text(call.request);
             if let Some(listener) = call.listener {
-                // Word by word, as a model would: live views show the same thing with and without a key.
+                // Word by word, as a model would: live views show the same thing with and without a
+                // key.
                 text.split_inclusive(' ').for_each(|piece| listener.text(piece));
             }
             let output = tokens_expected(&text).min(u64::from(call.request.max_tokens));
@@ -61,8 +63,9 @@ fn answer_text(request: &ModelRequest) -> String {
     )
 }
 
-/// A value that follows a JSON schema: the first of every choice, the smallest of every range. Nothing where the schema goes on for
-/// ever; then the choice, the optional field or the list that holds it does without.
+/// A value that follows a JSON schema: the first of every choice, the smallest of every range.
+/// Nothing where the schema goes on for ever; then the choice, the optional field or the list that
+/// holds it does without.
 struct Example<'a> {
     root: &'a Value,
     /// Bytes that may still be written.
@@ -215,7 +218,8 @@ fn smaller(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.zip(b).map(|(a, b)| a.min(b)).or(a).or(b)
 }
 
-/// The smallest number of a range, or else 1 or the largest; rounded to a whole number of steps where the schema has steps.
+/// The smallest number of a range, or else 1 or the largest; rounded to a whole number of steps
+/// where the schema has steps.
 fn in_steps(schema: &Map<String, Value>, from: Option<f64>, until: Option<f64>) -> f64 {
     let step = bound(schema, "multipleOf").filter(|step| *step > 0.0);
     match (from, step) {

@@ -93,8 +93,9 @@ impl Gateway {
         &self.catalog
     }
 
-    /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the ledger is right afterwards. Dropping
-    /// the future cancels the call; what it reserved is given back, so a caller that must not lose a bill lets it finish.
+    /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the
+    /// ledger is right afterwards. Dropping the future cancels the call; what it reserved is given
+    /// back, so a caller that must not lose a bill lets it finish.
     #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose))]
     pub async fn call(
         &self,
@@ -104,7 +105,8 @@ impl Gateway {
     ) -> CallReport {
         let started = Instant::now();
         let mut tries = 0;
-        // Boxed: the retry loop is large, and a call that waits should cost a pointer in its caller's state.
+        // Boxed: the retry loop is large, and a call that waits should cost a pointer in its
+        // caller's state.
         let result = Box::pin(self.call_until_done(request, ledger, listener, &mut tries)).await;
         let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &result {
@@ -233,7 +235,8 @@ fn refused_after(refusal: ModelFailure, before: Option<ModelFailure>) -> ModelFa
     }
 }
 
-/// A repetition counts against the budget like the original, so that the same run stops at the same place.
+/// A repetition counts against the budget like the original, so that the same run stops at the same
+/// place.
 async fn replay(
     recordings: &Recordings,
     request: &ModelRequest,

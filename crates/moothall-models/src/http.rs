@@ -15,8 +15,8 @@ use crate::wire::{self, Answer, Delivery, Encoded, MAX_BODY_BYTES, StreamDecoder
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// HTTP clients that all providers share. They are made when first needed: reading the system's certificates takes milliseconds that a
-/// run without a provider should not pay.
+/// HTTP clients that all providers share. They are made when first needed: reading the system's
+/// certificates takes milliseconds that a run without a provider should not pay.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     direct: OnceLock<Result<Client, String>>,
@@ -99,8 +99,9 @@ impl HttpBackend {
         let request = call.request;
         let permit =
             lane.enter(|| request.prompt_tokens_expected() + u64::from(request.max_tokens)).await;
-        // Written only now: thousands of calls that wait for their turn hold no bodies. And before the clock starts: the first
-        // call makes the HTTP client, which takes longer than some timeouts.
+        // Written only now: thousands of calls that wait for their turn hold no bodies. And before
+        // the clock starts: the first call makes the HTTP client, which takes longer than some
+        // timeouts.
         let delivery = if call.listener.is_some() { Delivery::Streamed } else { Delivery::Whole };
         let encoded =
             wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled)?;
@@ -211,7 +212,8 @@ impl HttpBackend {
         failed
     }
 
-    /// An answer goes into files and onto screens; a server that repeats the key does not get it there.
+    /// An answer goes into files and onto screens; a server that repeats the key does not get it
+    /// there.
     fn answer_without_key(&self, mut answer: Answer) -> Answer {
         if let Some(key) = &self.key {
             for text in std::iter::once(&mut answer.text).chain(&mut answer.model) {
@@ -296,7 +298,8 @@ fn unbilled(failure: ModelFailure) -> FailedTry {
     FailedTry { failure, bill: Bill::None }
 }
 
-/// An error with its causes, without the URL: people put keys there, and the provider is named anyway.
+/// An error with its causes, without the URL: people put keys there, and the provider is named
+/// anyway.
 fn causes(error: &reqwest::Error) -> String {
     let mut text = "the connection failed".to_owned();
     let mut cause = std::error::Error::source(error);

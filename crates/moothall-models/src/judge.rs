@@ -1,4 +1,5 @@
-//! Whether an answer can be used, what it used and what it cost. Pure, because every backend's answers pass here.
+//! Whether an answer can be used, what it used and what it cost. Pure, because every backend's
+//! answers pass here.
 
 use moothall_core::model::{
     FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
@@ -13,8 +14,8 @@ use crate::wire::{Answer, AnswerStop};
 /// Below this size our estimate of a prompt is too coarse to accuse anyone of cutting it.
 const SMALLEST_JUDGED_PROMPT: u64 = 400;
 
-/// A prompt count this many times below our estimate means that most of the prompt was dropped. Estimates are off by a quarter for
-/// English, by up to two and a half times for other scripts.
+/// A prompt count this many times below our estimate means that most of the prompt was dropped.
+/// Estimates are off by a quarter for English, by up to two and a half times for other scripts.
 const FAR_BELOW: u64 = 4;
 
 /// An answer with its bill.
@@ -68,7 +69,8 @@ fn unusable(
     {
         return Some(ModelFailure::new(FailureKind::ContextTruncated, why));
     }
-    // An answer that was cut off before its first word is not empty, it is cut off: all its tokens went into thinking.
+    // An answer that was cut off before its first word is not empty, it is cut off: all its tokens
+    // went into thinking.
     if answer.text.trim().is_empty() && answer.stop != AnswerStop::MaxTokens {
         return Some(ModelFailure::new(FailureKind::EmptyReply, "the answer has no text"));
     }
@@ -88,7 +90,8 @@ fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> 
     if seen.saturating_mul(FAR_BELOW) >= request.prompt_tokens_at_most() {
         return None;
     }
-    // Without the schema: some servers turn it into a grammar, so that it never becomes part of the prompt.
+    // Without the schema: some servers turn it into a grammar, so that it never becomes part of the
+    // prompt.
     let schema = request.schema.as_ref().map_or(0, |schema| tokens_expected(schema.text()));
     let expected = request.prompt_tokens_expected().saturating_sub(schema);
     if expected >= SMALLEST_JUDGED_PROMPT && seen.saturating_mul(FAR_BELOW) < expected {
@@ -99,7 +102,8 @@ fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> 
     None
 }
 
-/// The provider's numbers where they are possible; our expectation where there are none; the most that is possible where they are not.
+/// The provider's numbers where they are possible; our expectation where there are none; the most
+/// that is possible where they are not.
 fn believable_usage(request: &ModelRequest, answer: &Answer) -> (Usage, UsageBasis) {
     let (prompt_at_most, output_at_most) =
         (request.prompt_tokens_at_most(), u64::from(request.max_tokens));

@@ -193,8 +193,9 @@ fn a_short_prompt_is_too_short_to_accuse_anyone_of_cutting_it() {
 
 #[test]
 fn a_schema_that_the_server_turned_into_a_grammar_is_not_a_prompt_that_was_cut() {
-    // Ollama and llama.cpp do not put the schema into the prompt; with it in our estimate, a short question with a long schema was
-    // taken for one that had lost most of its prompt, and failed for good.
+    // Ollama and llama.cpp do not put the schema into the prompt; with it in our estimate, a short
+    // question with a long schema was taken for one that had lost most of its prompt, and failed
+    // for good.
     let fields: Vec<_> =
         (0..60).map(|field| format!(r#""field_{field}":{{"type":"string"}}"#)).collect();
     let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","));

@@ -1,7 +1,9 @@
-//! One lane per provider and model: how many calls at once, how many requests and tokens a minute, and slower when asked.
+//! One lane per provider and model: how many calls at once, how many requests and tokens a minute,
+//! and slower when asked.
 //!
-//! The quotas are governor's. The number of calls at once is ours, because it must move: a 429 or 529 halves it, once for all calls that
-//! were under way together; every round of successes gives one back. A `Retry-After` stops the whole lane, not only the call that got it.
+//! The quotas are governor's. The number of calls at once is ours, because it must move: a 429 or
+//! 529 halves it, once for all calls that were under way together; every round of successes gives
+//! one back. A `Retry-After` stops the whole lane, not only the call that got it.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,8 +18,9 @@ use crate::catalog::Limits;
 
 const MINUTE_NANOS: u64 = 60_000_000_000;
 
-/// The longest pause that we sit out ourselves. A provider that asks for more gets its failure passed on, so that whoever drives the run
-/// can let it sleep; a lane that stood still for all of it would hold up everyone else in silence.
+/// The longest pause that we sit out ourselves. A provider that asks for more gets its failure
+/// passed on, so that whoever drives the run can let it sleep; a lane that stood still for all of
+/// it would hold up everyone else in silence.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// What all calls to one model share.
@@ -70,11 +73,12 @@ impl Lane {
         }
     }
 
-    /// Waits until one more call may start. `tokens` says about how many tokens it has; counting them takes a while, so it is asked only
-    /// where they are limited.
+    /// Waits until one more call may start. `tokens` says about how many tokens it has; counting
+    /// them takes a while, so it is asked only where they are limited.
     pub async fn enter(&self, tokens: impl FnOnce() -> u64) -> LanePermit<'_> {
         let slot = self.slots.acquire().await.ok();
-        // A permit from here on, so that a caller who gives up while it waits pays back a slot that is owed.
+        // A permit from here on, so that a caller who gives up while it waits pays back a slot that
+        // is owed.
         let mut permit = LanePermit { lane: self, slot, generation: 0 };
         self.sit_out_pause().await;
         if let Some(requests) = &self.requests {
@@ -83,7 +87,8 @@ impl Lane {
             }
         }
         if let Some((limiter, burst)) = &self.tokens {
-            // A call larger than the whole allowance is charged the whole allowance: it must be possible to make it at all.
+            // A call larger than the whole allowance is charged the whole allowance: it must be
+            // possible to make it at all.
             let tokens = u32::try_from(tokens())
                 .ok()
                 .and_then(NonZeroU32::new)
@@ -119,8 +124,8 @@ impl Lane {
     }
 }
 
-/// A quota that no minute exceeds. A bucket of `burst` that refills at `rate` lets `burst + rate` through in its first minute, so the two
-/// must add up to the limit.
+/// A quota that no minute exceeds. A bucket of `burst` that refills at `rate` lets `burst + rate`
+/// through in its first minute, so the two must add up to the limit.
 fn quota(limit: NonZeroU32, burst_share: u32) -> (Quota, NonZeroU32) {
     let burst = NonZeroU32::new(limit.get() / burst_share).unwrap_or(NonZeroU32::MIN);
     let refill = (limit.get() - burst.get()).max(1);

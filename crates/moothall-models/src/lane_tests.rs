@@ -131,14 +131,16 @@ async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_begins_while_a_call_waits_for_its_quota_stops_that_call_too() {
-    // The pause was looked at before the quota and never again: a call that waited for its minute ran straight into it.
+    // The pause was looked at before the quota and never again: a call that waited for its minute
+    // ran straight into it.
     let lane = Lane::new(Limits {
         requests_per_minute: NonZeroU32::new(10_000),
         tokens_per_minute: None,
         concurrent: NonZeroU32::new(2).unwrap(),
     });
     let under_way = lane.enter(|| 1).await;
-    // The next request is free in 7 ms of real time, which is governor's; the pause is of tokio's time, which leaps.
+    // The next request is free in 7 ms of real time, which is governor's; the pause is of tokio's
+    // time, which leaps.
     while lane.requests.as_ref().unwrap().check().is_ok() {}
     let began = Instant::now();
     let mut waiting = pin!(lane.enter(|| 1));
@@ -161,7 +163,8 @@ async fn futures_poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Outp
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_without_end_holds_the_lane_no_longer_than_we_would_sit_it_out() {
-    // A `Retry-After` of a day made every other call of the lane hang for a day; the one that got it had long been told to come back.
+    // A `Retry-After` of a day made every other call of the lane hang for a day; the one that got
+    // it had long been told to come back.
     let lane = lane(1);
     let began = Instant::now();
     lane.enter(|| 1).await.slow_down(Some(Duration::MAX));
@@ -193,7 +196,8 @@ async fn a_call_that_gives_up_during_a_pause_leaves_no_trace() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_gives_up_during_a_pause_gives_back_the_slot_that_is_owed() {
-    // Its slot went back to the others although the lane had become narrower, so that more calls ran than its width.
+    // Its slot went back to the others although the lane had become narrower, so that more calls
+    // ran than its width.
     let lane = lane(8);
     let mut permits = fill(&lane);
     let late = permits.pop().unwrap();
@@ -206,7 +210,8 @@ async fn a_call_that_gives_up_during_a_pause_gives_back_the_slot_that_is_owed() 
     for waiting in &mut waiting {
         assert!(futures_poll_once(waiting.as_mut()).await.is_none());
     }
-    // All four slots are taken when the width shrinks to two: one by the newer call, three by calls that wait.
+    // All four slots are taken when the width shrinks to two: one by the newer call, three by calls
+    // that wait.
     newer.slow_down(None);
     assert_eq!(lane.width(), 2);
     waiting.clear();
@@ -261,7 +266,8 @@ async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
     assert_eq!(lane.slots.available_permits() as u32, width + owed);
 }
 
-/// The moments, in nanoseconds, at which greedy calls of `size` are let through: two minutes, a long rest, two minutes more.
+/// The moments, in nanoseconds, at which greedy calls of `size` are let through: two minutes, a
+/// long rest, two minutes more.
 fn greedy_calls(limit: u32, burst_share: u32, size: NonZeroU32) -> Vec<u64> {
     let clock = FakeRelativeClock::default();
     let (quota, _) = quota(NonZeroU32::new(limit).unwrap(), burst_share);
@@ -284,7 +290,8 @@ fn greedy_calls(limit: u32, burst_share: u32, size: NonZeroU32) -> Vec<u64> {
 fn check_quota(limit: u32, burst_share: u32, size: u32) {
     let calls = greedy_calls(limit, burst_share, NonZeroU32::new(size).unwrap());
     let fit = (limit / size) as usize;
-    // No minute, wherever it begins, holds more calls than fit; `fit + 1` calls in a row take at least a minute.
+    // No minute, wherever it begins, holds more calls than fit; `fit + 1` calls in a row take at
+    // least a minute.
     for window in calls.windows(fit + 1) {
         let took = window[fit] - window[0];
         assert!(took >= MINUTE_NANOS, "{limit}: {} calls in {took} ns", fit + 1);

@@ -1,7 +1,8 @@
 //! The budget of one run: reserve the worst case, then settle for what it really was.
 //!
-//! Invariants: spent + reserved never exceeds the cap, and spent never shrinks. A call that can never fit is refused at once; one that
-//! only others' reservations hold back waits, in the order of asking.
+//! Invariants: spent + reserved never exceeds the cap, and spent never shrinks. A call that can
+//! never fit is refused at once; one that only others' reservations hold back waits, in the order
+//! of asking.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +35,8 @@ pub struct Spent {
     pub usd: MicroUsd,
     /// Tokens that were used, or may have been.
     pub tokens: u64,
-    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer broke off.
+    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer
+    /// broke off.
     pub uncertain_usd: MicroUsd,
     /// Calls whose price is unknown, so that `usd` says nothing about them.
     pub unpriced_calls: u64,
@@ -46,7 +48,8 @@ pub struct Ledger {
     budget: Budget,
     state: Mutex<State>,
     changed: Notify,
-    /// Held while waiting for room: a fair lock, so that a large call is not starved by a stream of small ones.
+    /// Held while waiting for room: a fair lock, so that a large call is not starved by a stream of
+    /// small ones.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -171,7 +174,8 @@ impl Reservation<'_> {
         self.settled = Some(Settlement::Used(used));
     }
 
-    /// The provider began to answer and nobody knows what it bills: the whole reservation counts as spent.
+    /// The provider began to answer and nobody knows what it bills: the whole reservation counts as
+    /// spent.
     pub fn settle_unknown(mut self) {
         self.settled = Some(Settlement::Unknown);
     }

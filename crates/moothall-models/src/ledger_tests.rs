@@ -41,7 +41,8 @@ fn check_refused(ledger: &Ledger, worst: Amount, kind: FailureKind, detail: &str
 fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
     let ledger = dollars(2_500_000);
     now(&ledger, amount(1_000_000, 10)).unwrap().settle(amount(900_000, 5));
-    // Somebody else's reservation is no reason to wait: it does not fit even if all of it is given back.
+    // Somebody else's reservation is no reason to wait: it does not fit even if all of it is given
+    // back.
     let _others = now(&ledger, amount(1_600_000, 1)).unwrap();
     check_refused(
         &ledger,
@@ -329,7 +330,8 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
                 let mut served = 0;
                 for turn in 0..100 {
                     let bits = scrambled(caller * 1000 + turn);
-                    // Most of the cap each, so that nearly everyone waits for someone; next to nothing used, so that it lasts.
+                    // Most of the cap each, so that nearly everyone waits for someone; next to
+                    // nothing used, so that it lasts.
                     let worst = amount(1 + bits % 700, 1 + (bits >> 16) % 1400);
                     let Ok(reservation) = ledger.reserve(worst).await else { continue };
                     served += 1;
@@ -360,7 +362,8 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
 
 #[test]
 fn room_that_is_given_back_at_the_very_moment_of_asking_is_not_missed() {
-    // Nobody else ever gives room back here, so that one lost wake-up is one call that waits for ever.
+    // Nobody else ever gives room back here, so that one lost wake-up is one call that waits for
+    // ever.
     let ledger = dollars(10);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (hand_over, handed_over) = std::sync::mpsc::channel::<(Reservation<'_>, u64)>();

@@ -1,7 +1,8 @@
 //! One gateway to every model: wires, retry, rate limits, budget, cost, record and replay.
 //!
-//! Every model call of every workflow goes through [`Gateway::call`], so each of those is solved once. What a call says is decided in
-//! `moothall-core`; what a provider's bytes mean is decided by the pure functions in [`wire`].
+//! Every model call of every workflow goes through [`Gateway::call`], so each of those is solved
+//! once. What a call says is decided in `moothall-core`; what a provider's bytes mean is decided by
+//! the pure functions in [`wire`].
 
 mod backend;
 pub mod catalog;

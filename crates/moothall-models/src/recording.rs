@@ -1,7 +1,8 @@
-//! Recordings: request hash → reply, one file each, so that a run can be repeated word for word without a provider.
+//! Recordings: request hash → reply, one file each, so that a run can be repeated word for word
+//! without a provider.
 //!
-//! Replaying is strict: a request without a recording is a failure that names the nearest recording and the first difference, because a
-//! silent call to a provider would make the repetition a lie.
+//! Replaying is strict: a request without a recording is a failure that names the nearest recording
+//! and the first difference, because a silent call to a provider would make the repetition a lie.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,8 @@ impl Recordings {
         let kept =
             fs_err::write(&partial, text + "\n").and_then(|()| fs_err::rename(&partial, &path));
         kept.map_err(|error| {
-            // Nothing can be done about a remnant that cannot be removed, and the first error says more.
+            // Nothing can be done about a remnant that cannot be removed, and the first error says
+            // more.
             let _ = fs_err::remove_file(&partial);
             failed(error)
         })

@@ -139,7 +139,8 @@ fn a_miss_names_the_nearest_recording_and_the_first_difference() {
 
 #[test]
 fn what_does_not_matter_is_not_named_as_the_difference() {
-    // The purpose is not part of the hash, so it cannot be why a recording was missed; yet it was named first.
+    // The purpose is not part of the hash, so it cannot be why a recording was missed; yet it was
+    // named first.
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("a")).unwrap();
     let wanted = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(5), ..request("Who?") };

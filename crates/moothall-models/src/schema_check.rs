@@ -1,6 +1,7 @@
 //! Checking an answer against a schema that a user brought.
 //!
-//! Here and not in core because the validator pulls in a source of randomness; our own types are checked in core by serde and ranges.
+//! Here and not in core because the validator pulls in a source of randomness; our own types are
+//! checked in core by serde and ranges.
 
 use jsonschema::Validator;
 use moothall_core::model::OutputSchema;

@@ -35,7 +35,8 @@ impl Secret {
         self.0.expose_secret()
     }
 
-    /// `text` without the secret, because providers echo keys. A text that was cut may end with the beginning of one, which goes too.
+    /// `text` without the secret, because providers echo keys. A text that was cut may end with the
+    /// beginning of one, which goes too.
     pub fn remove_from(&self, text: &str) -> String {
         let secret = self.expose();
         // A very short secret would blank out ordinary words; no provider has one.

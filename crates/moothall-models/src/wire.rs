@@ -1,7 +1,8 @@
 //! Three languages that model providers speak, as pure functions: no socket, no clock, no key.
 //!
-//! Ours because the crates that offer it lose what we need: the class of a failure in the middle of a stream, cache breakpoints behind
-//! some providers, the schema on others. `ARCHITECTURE.md` has the comparison.
+//! Ours because the crates that offer it lose what we need: the class of a failure in the middle of
+//! a stream, cache breakpoints behind some providers, the schema on others. `ARCHITECTURE.md` has
+//! the comparison.
 
 mod anthropic;
 mod failure;
@@ -20,7 +21,8 @@ use crate::settings::Wire;
 
 pub use self::failure::retry_after_ms;
 
-/// The longest body, line or text that we take from a provider. A chat answer is thousands of times smaller.
+/// The longest body, line or text that we take from a provider. A chat answer is thousands of times
+/// smaller.
 pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Where a wire's requests go, and what every one of them carries beside content type and key.
@@ -122,7 +124,8 @@ pub fn encode(
     })
 }
 
-/// Models without a schema mode are told the schema in words; whether they follow it is checked like any other answer.
+/// Models without a schema mode are told the schema in words; whether they follow it is checked
+/// like any other answer.
 fn with_schema_in_words(request: &ModelRequest, schema: &OutputSchema) -> ModelRequest {
     let mut request = request.clone();
     request.system.push(Block::new(format!(
@@ -207,7 +210,8 @@ impl StreamDecoder {
         Ok(())
     }
 
-    /// The whole answer, if the provider really ended it. A stream that just stops is not an answer.
+    /// The whole answer, if the provider really ended it. A stream that just stops is not an
+    /// answer.
     pub fn finish(self) -> Result<Answer, ModelFailure> {
         let answer = match self.state {
             State::OpenAi(stream) => stream.finish(),
@@ -220,7 +224,8 @@ impl StreamDecoder {
     }
 }
 
-/// Writes a body into one allocation: prompts are long, and a buffer that grows copies them again and again.
+/// Writes a body into one allocation: prompts are long, and a buffer that grows copies them again
+/// and again.
 fn write_body<T: Serialize>(
     request: &ModelRequest,
     body: &T,

@@ -243,7 +243,8 @@ fn a_stream_that_stops_early_is_truncated_unless_the_answer_was_complete() {
 
 #[test]
 fn an_empty_reason_to_stop_is_no_end() {
-    // Some compatible servers write "" instead of null; read as an end, it would make half an answer of every broken stream a whole one.
+    // Some compatible servers write "" instead of null; read as an end, it would make half an
+    // answer of every broken stream a whole one.
     let stream =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Half an\"},\"finish_reason\":\"\"}]}\n\n";
     let heard = hear_whole(Wire::OpenAiChat, stream);
@@ -537,7 +538,8 @@ proptest! {
         damages in damages(),
         status in prop::sample::select(vec![200_u16, 400, 429, 500]),
     ) {
-        // Every message of a stream is also a JSON document that a confused server could send whole.
+        // Every message of a stream is also a JSON document that a confused server could send
+        // whole.
         let (wire, stream) = stream;
         let lines: Vec<_> = stream.lines().filter(|line| line.contains('{')).collect();
         let line = lines[line.index(lines.len())].trim_start_matches("data: ");

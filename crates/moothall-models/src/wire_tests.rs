@@ -52,7 +52,8 @@ fn body(encoded: &Encoded) -> Value {
     serde_json::from_slice(&encoded.body).unwrap()
 }
 
-/// A request as a person would review it: address, headers, window, the body, and what a streamed delivery changes in it.
+/// A request as a person would review it: address, headers, window, the body, and what a streamed
+/// delivery changes in it.
 fn shown(model: &str) -> String {
     let request = rich(model);
     let whole = encoded(&request, Delivery::Whole);
@@ -135,7 +136,8 @@ const WIRES: [Wire; 3] = [Wire::OpenAiChat, Wire::AnthropicMessages, Wire::Ollam
 #[track_caller]
 fn check_left_out(wire: Wire, lacks: impl Fn(&mut ModelCard), pointer: &str) {
     let (provider, card) = able(wire);
-    // The schema is told in words where it cannot be enforced, so for the other parts it is not asked for.
+    // The schema is told in words where it cannot be enforced, so for the other parts it is not
+    // asked for.
     let request = ModelRequest { schema: None, ..rich(&card.model.to_string()) };
     let mut less = card.clone();
     lacks(&mut less);
@@ -329,7 +331,8 @@ fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
 
 #[test]
 fn the_thinking_of_google_counts_as_output() {
-    // Google leaves thinking out of `completion_tokens`, bills it as output, and shows it only in the total.
+    // Google leaves thinking out of `completion_tokens`, bills it as output, and shows it only in
+    // the total.
     check(
         Wire::OpenAiChat,
         r#"{

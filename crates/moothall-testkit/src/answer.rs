@@ -1,5 +1,5 @@
-//! From a call and a behaviour to the bytes that leave the socket. No I/O here: every fault is a matter of which bytes are promised,
-//! which are sent, and how the connection ends.
+//! From a call and a behaviour to the bytes that leave the socket. No I/O here: every fault is a
+//! matter of which bytes are promised, which are sent, and how the connection ends.
 
 mod anthropic;
 mod http;
@@ -124,7 +124,8 @@ pub(crate) fn refusal(
 
 /// Appends a value as JSON.
 pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Plain structs into memory do not fail. If they ever do, the error spoils the body and so names itself in the test that reads it.
+    // Plain structs into memory do not fail. If they ever do, the error spoils the body and so
+    // names itself in the test that reads it.
     if let Err(error) = serde_json::to_writer(&mut *out, value) {
         out.extend_from_slice(error.to_string().as_bytes());
     }

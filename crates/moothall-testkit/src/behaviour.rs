@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use crate::reply::{Reply, Reported, Stop, Usage};
 
-/// How the server treats one call. The crate documentation has the table of what goes over the wire.
+/// How the server treats one call. The crate documentation has the table of what goes over the
+/// wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Time between the last byte of the request and the first of the answer, whatever that answer is.
+    /// Time between the last byte of the request and the first of the answer, whatever that answer
+    /// is.
     pub latency: Duration,
     /// What goes wrong in getting the reply to the client, if anything.
     pub fault: Option<Fault>,
@@ -41,7 +43,8 @@ impl Behaviour {
         Self::text(r#"{"unexpected":true}"#)
     }
 
-    /// A healthy looking answer to the little of the prompt that fitted into `window` tokens: its usage adds up to the window.
+    /// A healthy looking answer to the little of the prompt that fitted into `window` tokens: its
+    /// usage adds up to the window.
     pub fn silent_truncation(window: u64) -> Self {
         Self::reply(Reply {
             truncated_to: Some(window),

@@ -13,10 +13,12 @@ use crate::{problem::Problem, request::MOST_HEADERS, wire::Wire};
 
 /// One call as it arrived.
 ///
-/// Keeps the bytes of the request and parses them when asked, so that a bench does not pay for what it never looks at.
+/// Keeps the bytes of the request and parses them when asked, so that a bench does not pay for what
+/// it never looks at.
 #[derive(Clone)]
 pub struct Call {
-    /// Counts from zero in order of arrival, and so is the index into [`FakeProvider::calls`](crate::FakeProvider::calls).
+    /// Counts from zero in order of arrival, and so is the index into
+    /// [`FakeProvider::calls`](crate::FakeProvider::calls).
     pub number: u64,
     /// The wire, told by the path.
     pub wire: Wire,
@@ -128,8 +130,8 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// Counts the bytes of text in messages of any shape, without keeping the text: strings count, lists add up, and of an object only its
-/// `content` and `text` count.
+/// Counts the bytes of text in messages of any shape, without keeping the text: strings count,
+/// lists add up, and of an object only its `content` and `text` count.
 #[derive(Default)]
 struct TextBytes(usize);
 

@@ -1,6 +1,7 @@
 //! One client's connection, from its first byte to its last.
 //!
-//! HTTP/1.1 by hand on a TCP stream, because resets, half bodies and slow drips need control below any HTTP framework.
+//! HTTP/1.1 by hand on a TCP stream, because resets, half bodies and slow drips need control below
+//! any HTTP framework.
 
 use std::{future::pending, io, sync::Arc, time::Duration};
 
@@ -25,8 +26,8 @@ const READ_SIZE: usize = 4 << 10;
 /// Room below which more is made, lest a request arrive in crumbs.
 const SMALLEST_READ: usize = 512;
 
-/// How much of an answer goes out after its call is counted as ended. Small answers, which are most, leave in one write; of a long one
-/// the rest fits into the socket's buffer.
+/// How much of an answer goes out after its call is counted as ended. Small answers, which are
+/// most, leave in one write; of a long one the rest fits into the socket's buffer.
 const LAST_WRITE: usize = 64 << 10;
 
 /// How much a client may send ahead while it waits for an answer.

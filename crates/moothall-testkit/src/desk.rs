@@ -1,4 +1,5 @@
-//! What the server plans and remembers. One lock for both, so that the order of calls, of call numbers and of the script is the same.
+//! What the server plans and remembers. One lock for both, so that the order of calls, of call
+//! numbers and of the script is the same.
 
 use std::{
     collections::VecDeque,
@@ -101,7 +102,8 @@ impl Desk {
         self.lock().stats.rejected += 1;
     }
 
-    /// Numbers and records a call, and says how its behaviour is found. The function of a [`Choice`] runs outside the lock.
+    /// Numbers and records a call, and says how its behaviour is found. The function of a
+    /// [`Choice`] runs outside the lock.
     pub(crate) fn open(&self, mut call: Call) -> (Turn<'_>, Choice) {
         let mut inner = self.lock();
         call.number = inner.stats.received;
@@ -121,7 +123,8 @@ impl Desk {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is complete before anything could panic, so a poisoned lock still guards sound numbers.
+        // Every change is complete before anything could panic, so a poisoned lock still guards
+        // sound numbers.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,7 +147,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The last bytes are about to leave. Not after them: by then the client may have made its next call, which would look like one too many.
+    /// The last bytes are about to leave. Not after them: by then the client may have made its next
+    /// call, which would look like one too many.
     pub(crate) fn end(&mut self) {
         if !self.ended {
             self.ended = true;

@@ -1,8 +1,9 @@
 //! A fake model provider that misbehaves on request, for tests and benches.
 //!
-//! [`FakeProvider`] listens on loopback and speaks three wires over real TCP: OpenAI chat completions, Anthropic messages and Ollama's
-//! native chat, unary and streamed. The path tells the wire, so one server serves all three. Every answer is a pure function of the
-//! [`Call`] and a [`Behaviour`]: the same calls in the same order get the same bytes.
+//! [`FakeProvider`] listens on loopback and speaks three wires over real TCP: OpenAI chat
+//! completions, Anthropic messages and Ollama's native chat, unary and streamed. The path tells the
+//! wire, so one server serves all three. Every answer is a pure function of the [`Call`] and a
+//! [`Behaviour`]: the same calls in the same order get the same bytes.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -20,7 +21,8 @@
 //!
 //! # What each behaviour does
 //!
-//! "First delta" means everything up to and including the first piece of text (for an empty text: the opening events).
+//! "First delta" means everything up to and including the first piece of text (for an empty text:
+//! the opening events).
 //!
 //! | behaviour | unary | streamed | billed |
 //! |---|---|---|---|
@@ -36,7 +38,8 @@
 //! | [`Fault::SlowDrip`] | the whole body in small pieces | all events in small pieces, cut anywhere | yes |
 //! | [`Fault::Hang`] | nothing, until the client leaves | the same | no |
 //!
-//! What is wrong with the *reply* is not a [`Fault`] but a property of the [`Reply`], and so combines with any fault:
+//! What is wrong with the *reply* is not a [`Fault`] but a property of the [`Reply`], and so
+//! combines with any fault:
 //!
 //! | reply | OpenAI | Anthropic | Ollama |
 //! |---|---|---|---|
@@ -59,13 +62,15 @@
 //! | [`Fault::ContextOverflow`] | 400 `context_length_exceeded` | 400 `invalid_request_error`, "prompt is too long: N tokens > M maximum" | 400, "request (N tokens) exceeds the available context size (M tokens)" |
 //! | [`Fault::MidStreamError`] | `data: {"error":…}` of `server_error` | `event: error` of `overloaded_error` | `{"error":…}` line |
 //!
-//! OpenAI streams carry usage only when the request asks with `stream_options.include_usage`; Ollama streams unless `stream` is `false`.
+//! OpenAI streams carry usage only when the request asks with `stream_options.include_usage`;
+//! Ollama streams unless `stream` is `false`.
 //!
 //! # What is billed
 //!
-//! A call is billed once its answer began with status 200, and always for the whole reply, even when only a part of it went out: that is
-//! the worst a provider may do. [`Stats::bills`] keeps one [`Bill`] per billed call, with what the client was told beside it, so that a
-//! test can prove that no usage was lost or counted twice.
+//! A call is billed once its answer began with status 200, and always for the whole reply, even
+//! when only a part of it went out: that is the worst a provider may do. [`Stats::bills`] keeps one
+//! [`Bill`] per billed call, with what the client was told beside it, so that a test can prove that
+//! no usage was lost or counted twice.
 
 mod answer;
 mod behaviour;

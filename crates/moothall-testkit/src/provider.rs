@@ -21,16 +21,19 @@ use crate::{
     wire::Wire,
 };
 
-/// Connections that may wait to be accepted. With fewer, a burst of thousands would see retried handshakes of a second each.
+/// Connections that may wait to be accepted. With fewer, a burst of thousands would see retried
+/// handshakes of a second each.
 const BACKLOG: u32 = 8192;
 
 /// Pause after a failed `accept`, which mostly means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// A model provider on loopback that does as told. Dropping it stops the server and closes what is still open.
+/// A model provider on loopback that does as told. Dropping it stops the server and closes what is
+/// still open.
 ///
-/// Every call takes the next behaviour of the [script](Self::script); when there is none, the default decides, which is whatever
-/// [`always`](Self::always) or [`respond_with`](Self::respond_with) set last.
+/// Every call takes the next behaviour of the [script](Self::script); when there is none, the
+/// default decides, which is whatever [`always`](Self::always) or
+/// [`respond_with`](Self::respond_with) set last.
 pub struct FakeProvider {
     address: SocketAddr,
     desk: Arc<Desk>,
@@ -68,7 +71,8 @@ impl FakeProvider {
         self.address
     }
 
-    /// The base URL to configure a client with: `http://127.0.0.1:PORT/v1`, for Ollama without the `/v1`.
+    /// The base URL to configure a client with: `http://127.0.0.1:PORT/v1`, for Ollama without the
+    /// `/v1`.
     pub fn base_url(&self, wire: Wire) -> String {
         format!("http://{}{}", self.address, wire.base_path())
     }
@@ -83,7 +87,8 @@ impl FakeProvider {
         self.desk.set_fallback(Choice::Function(Arc::new(function)));
     }
 
-    /// Appends to the script: one behaviour a call, in order of arrival, before the default applies.
+    /// Appends to the script: one behaviour a call, in order of arrival, before the default
+    /// applies.
     pub fn script(&self, behaviours: impl IntoIterator<Item = impl Into<Behaviour>>) {
         self.desk.extend_script(behaviours.into_iter().map(Into::into));
     }
@@ -103,7 +108,8 @@ impl FakeProvider {
         self.desk.stats()
     }
 
-    /// From now on keeps neither calls nor single bills, and forgets those it has: for benches, whose memory they would fill.
+    /// From now on keeps neither calls nor single bills, and forgets those it has: for benches,
+    /// whose memory they would fill.
     pub fn keep_only_totals(&self) {
         self.desk.keep_only_totals();
     }

@@ -1,6 +1,7 @@
 //! What the pretended model says, and what the provider claims that it cost.
 
-/// Token counts of one call. The three input counts do not overlap, as on the Anthropic wire; the other two wires report their sum.
+/// Token counts of one call. The three input counts do not overlap, as on the Anthropic wire; the
+/// other two wires report their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Prompt tokens neither read from nor written to the cache.
@@ -78,7 +79,8 @@ pub struct Reply {
     pub stop: Stop,
     /// What is billed. `None` counts a token per four bytes of prompt and text.
     pub usage: Option<Usage>,
-    /// A context window that cut the prompt without a word, so that usage fills it exactly. Ignored when `usage` is given.
+    /// A context window that cut the prompt without a word, so that usage fills it exactly. Ignored
+    /// when `usage` is given.
     pub truncated_to: Option<u64>,
     /// What the answer says about usage.
     pub reported: Reported,

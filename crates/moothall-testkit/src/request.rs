@@ -7,7 +7,8 @@ use crate::{problem::Problem, wire::Wire};
 /// The largest request body that is read.
 pub(crate) const LARGEST_BODY: usize = 64 << 20;
 
-/// The largest head, and the most that a chunked body may spend on framing before it makes progress.
+/// The largest head, and the most that a chunked body may spend on framing before it makes
+/// progress.
 const LARGEST_HEAD: usize = 64 << 10;
 
 pub(crate) const MOST_HEADERS: usize = 100;

@@ -89,7 +89,8 @@ Examples:
 pub(crate) struct AskArgs {
     /// The question; read from standard input where it is left out or `-`
     pub(crate) question: Option<String>,
-    /// Model to ask, as provider/name, or `demo` [default: from the configuration or the key that is present]
+    /// Model to ask, as provider/name, or `demo` [default: from the configuration or the key that
+    /// is present]
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<ModelName>,
     /// Address of the model's provider, for any server that speaks its language
@@ -98,7 +99,8 @@ pub(crate) struct AskArgs {
     /// Instructions for the model
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// JSON schema that the answer must follow; the answer is checked, and asked for once more where it does not
+    /// JSON schema that the answer must follow; the answer is checked, and asked for once more
+    /// where it does not
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
     /// The most tokens the answer may have, thinking included

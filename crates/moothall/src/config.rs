@@ -1,7 +1,8 @@
 //! The configuration: what it holds, and how its layers become one.
 //!
-//! Flag beats `MOOTHALL_*` variable beats `.env` beats file beats default. [`resolve`] is pure; [`load`] is the one place that reads
-//! the process environment and the files. The field docs below are printed in the reference manual.
+//! Flag beats `MOOTHALL_*` variable beats `.env` beats file beats default. [`resolve`] is pure;
+//! [`load`] is the one place that reads the process environment and the files. The field docs below
+//! are printed in the reference manual.
 
 mod commands;
 mod environment;
@@ -34,19 +35,20 @@ pub use self::sources::{Candidate, FILE_NAME, FoundBy, KEYS_FILE_NAME, Loaded, P
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Model that answers unless a command names another, written `provider/name`. When it is not set, the provider whose key is present
-    /// decides.
+    /// Model that answers unless a command names another, written `provider/name`. When it is not
+    /// set, the provider whose key is present decides.
     pub model: Option<String>,
-    /// File with further models, limits and prices; its rows replace built-in rows of the same name. A relative path starts at the folder
-    /// of the configuration file.
+    /// File with further models, limits and prices; its rows replace built-in rows of the same
+    /// name. A relative path starts at the folder of the configuration file.
     #[schemars(extend("x-type" = "path"))]
     pub catalog: Option<PathBuf>,
     /// What a run may spend. It stops before a call that could go beyond.
     pub budget: BudgetSection,
     /// What happens after a failure that may pass by itself.
     pub retry: RetrySettings,
-    /// Providers by name: settings of a built-in one (`anthropic`, `openai`, `google`, `groq`, `openrouter`, `ollama`), or a new one with
-    /// its `base_url`. A name is made of lower-case letters, digits, `-` and `_`.
+    /// Providers by name: settings of a built-in one (`anthropic`, `openai`, `google`, `groq`,
+    /// `openrouter`, `ollama`), or a new one with its `base_url`. A name is made of lower-case
+    /// letters, digits, `-` and `_`.
     pub provider: BTreeMap<String, ProviderSettings>,
     /// What the program tells about its own work, on standard error.
     pub log: LogSection,

@@ -59,7 +59,8 @@ impl Context {
         Budget { usd: section.usd, tokens: section.tokens }
     }
 
-    /// The model to ask: the one that was named, else the configured one, else the default of the provider whose key is present.
+    /// The model to ask: the one that was named, else the configured one, else the default of the
+    /// provider whose key is present.
     pub(crate) fn model(&self, named: Option<&ModelName>) -> Result<ModelName, CliError> {
         if let Some(model) = named {
             return Ok(model.clone());
@@ -134,8 +135,8 @@ impl Context {
         self.refuse_stray_key(provider)
     }
 
-    /// A moothall.toml that merely lies in the working folder may come from a stranger. It may configure much, but it may not choose where
-    /// a key of the user's goes.
+    /// A moothall.toml that merely lies in the working folder may come from a stranger. It may
+    /// configure much, but it may not choose where a key of the user's goes.
     fn refuse_stray_key(&self, provider: &Provider) -> Result<(), CliError> {
         let name = provider.name.as_str();
         let from_folder =

@@ -1,4 +1,5 @@
-//! The error that a person sees: one line that says what is wrong, one that says how to cure it, and an exit code for scripts.
+//! The error that a person sees: one line that says what is wrong, one that says how to cure it,
+//! and an exit code for scripts.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -11,7 +12,8 @@ pub enum Exit {
     Fine = 0,
     /// The work is done and the verdict is negative. Nothing broke.
     VerdictNegative = 1,
-    /// The request cannot be understood: flags, configuration, keys, input files. Trying again changes nothing.
+    /// The request cannot be understood: flags, configuration, keys, input files. Trying again
+    /// changes nothing.
     Usage = 2,
     /// The work stands still until a person decides.
     NeedsPerson = 3,
@@ -38,8 +40,9 @@ impl From<Exit> for ExitCode {
 
 /// Why a command gives up.
 ///
-/// It is a `std::error::Error`, so `?` lifts it into `anyhow::Error`, and `CliError::from` takes it out again together with its exit code
-/// and hint, even from under a `context`. An `anyhow::Error` that holds none is [`Exit::Failed`].
+/// It is a `std::error::Error`, so `?` lifts it into `anyhow::Error`, and `CliError::from` takes it
+/// out again together with its exit code and hint, even from under a `context`. An `anyhow::Error`
+/// that holds none is [`Exit::Failed`].
 #[derive(Debug)]
 pub struct CliError {
     /// Exit code of the program.
@@ -80,7 +83,8 @@ impl CliError {
 
     /// The whole error as text for stderr, ending with a line break.
     ///
-    /// Control characters are escaped: messages quote files and replies that others wrote, and those must not drive the terminal.
+    /// Control characters are escaped: messages quote files and replies that others wrote, and
+    /// those must not drive the terminal.
     pub fn render(&self) -> String {
         let mut text = printable(&format!("error: {}", self.words()));
         text.push('\n');
@@ -138,7 +142,8 @@ impl From<anyhow::Error> for CliError {
 }
 
 impl CliError {
-    /// The outermost message becomes the message; the chain is kept, and `render` says the outermost part only once.
+    /// The outermost message becomes the message; the chain is kept, and `render` says the
+    /// outermost part only once.
     fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
         Self { exit, message: error.to_string(), hint, source: Some(error) }
     }

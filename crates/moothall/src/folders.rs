@@ -51,8 +51,9 @@ impl Folders {
     }
 }
 
-/// `etcetera` has the XDG rules too, but reads them from the process environment, which tests cannot set safely. So the rules are
-/// repeated here, and it answers only what no variable tells: the home folder of the user's account.
+/// `etcetera` has the XDG rules too, but reads them from the process environment, which tests
+/// cannot set safely. So the rules are repeated here, and it answers only what no variable tells:
+/// the home folder of the user's account.
 struct Home<'a> {
     environment: &'a Environment,
 }

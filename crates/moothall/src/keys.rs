@@ -1,4 +1,5 @@
-//! API keys: found in variables, in `.env` or in files that only their owner can read, and never printed.
+//! API keys: found in variables, in `.env` or in files that only their owner can read, and never
+//! printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,9 +49,11 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Looks for the key of every known provider: environment, `.env`, the provider's `key_file`, `keys.toml`; the first one counts.
+    /// Looks for the key of every known provider: environment, `.env`, the provider's `key_file`,
+    /// `keys.toml`; the first one counts.
     ///
-    /// A file that does not exist holds no keys. One that others can read, or a key that cannot be one, is an error, which never quotes it.
+    /// A file that does not exist holds no keys. One that others can read, or a key that cannot be
+    /// one, is an error, which never quotes it.
     pub fn load(
         environment: &Environment,
         dotenv: &Environment,
@@ -78,7 +81,8 @@ impl Keyring {
             };
             keyring.keys.extend(key.map(|key| (name.to_owned(), key)));
         }
-        // What is left belongs to nobody, and is most likely a misspelt name whose key will be missed.
+        // What is left belongs to nobody, and is most likely a misspelt name whose key will be
+        // missed.
         if let Some(stray) = from_keys_file.keys().find(|name| catalog.provider(name).is_none()) {
             let known: Vec<_> =
                 catalog.providers().map(|provider| provider.name.as_str()).collect();
@@ -176,7 +180,8 @@ fn to_secret(text: &str, place: &str) -> Result<Option<Secret>, CliError> {
     Ok(Some(Secret::new(key.to_owned())))
 }
 
-/// Lines of `provider = "key"`. The parser's own words are left out, because they may quote the line.
+/// Lines of `provider = "key"`. The parser's own words are left out, because they may quote the
+/// line.
 fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, Secret>, CliError> {
     let wrong = |place: String| {
         CliError::usage(format!("{place}: not a line like `provider = \"key\"`"))
@@ -197,14 +202,16 @@ fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, Secret>, 
     Ok(keys)
 }
 
-/// The text of a file that must be closed to everyone but its owner, who must be this user. `None` if it does not exist.
+/// The text of a file that must be closed to everyone but its owner, who must be this user. `None`
+/// if it does not exist.
 fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
     /// No key is this long; whatever is, was named by mistake.
     const LARGEST: u64 = 64 * 1024;
     let shown = path.display();
     let unreadable =
         |error: std::io::Error| CliError::usage("cannot read the keys").with_source(error);
-    // Opening a pipe would wait for its writer, so the kind of file is checked before as well as after.
+    // Opening a pipe would wait for its writer, so the kind of file is checked before as well as
+    // after.
     match fs_err::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             return Err(CliError::usage(format!("{shown} is not a regular file")));

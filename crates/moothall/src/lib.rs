@@ -1,4 +1,5 @@
-//! The binary's library: flags, configuration, wiring and terminal output. It decides nothing about a trial.
+//! The binary's library: flags, configuration, wiring and terminal output. It decides nothing about
+//! a trial.
 
 mod args;
 mod commands;
@@ -23,7 +24,8 @@ pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Clap prints help and versions to stdout and mistakes to stderr; where neither can be written, nobody reads them.
+            // Clap prints help and versions to stdout and mistakes to stderr; where neither can be
+            // written, nobody reads them.
             let _ = error.print();
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             return if asked { Exit::Fine } else { Exit::Usage }.into();

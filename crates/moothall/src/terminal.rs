@@ -1,4 +1,5 @@
-//! Writing to the terminal: data to stdout, everything else to stderr, colour only where it is wanted.
+//! Writing to the terminal: data to stdout, everything else to stderr, colour only where it is
+//! wanted.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -29,13 +30,14 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints words of our own, with colour where it is wanted. A reader that went away (`| head`) ends the program quietly, as it does for
-/// other tools.
+/// Prints words of our own, with colour where it is wanted. A reader that went away (`| head`) ends
+/// the program quietly, as it does for other tools.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     write_all(anstream::stdout().lock(), text)
 }
 
-/// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a terminal made [`harmless`].
+/// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a
+/// terminal made [`harmless`].
 pub(crate) fn print_answer(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
     if stdout.is_terminal() { write_all(stdout, &harmless(text)) } else { write_all(stdout, text) }
@@ -67,13 +69,15 @@ fn painted(error: &str) -> String {
     }
 }
 
-/// Text of a model, made safe for a terminal: escape sequences could rewrite the screen or the clipboard, and marks that change the
-/// direction of writing could show a text other than the one that is there.
+/// Text of a model, made safe for a terminal: escape sequences could rewrite the screen or the
+/// clipboard, and marks that change the direction of writing could show a text other than the one
+/// that is there.
 pub(crate) fn harmless(text: &str) -> String {
     replace(text, |c| (c.is_control() && !matches!(c, '\n' | '\t')) || turns_text(c))
 }
 
-/// As [`harmless`], for text of others inside a line of ours: a line break in it could add a line that looks like ours.
+/// As [`harmless`], for text of others inside a line of ours: a line break in it could add a line
+/// that looks like ours.
 pub(crate) fn harmless_line(text: &str) -> String {
     replace(text, |c| c.is_control() || turns_text(c))
 }

@@ -1,8 +1,10 @@
-//! `moothall-core` decides and touches nothing: what it may depend on, and what its sources may not say.
+//! `moothall-core` decides and touches nothing: what it may depend on, and what its sources may not
+//! say.
 //!
-//! The list of dependencies is a list of what is allowed, not of what is forbidden, so that a new one is a decision someone
-//! makes here and not a name nobody thought of. Clippy's `disallowed-methods` in core sees types where this rule sees words;
-//! this one also sees `async`, `use` lines and whole modules.
+//! The list of dependencies is a list of what is allowed, not of what is forbidden, so that a new
+//! one is a decision someone makes here and not a name nobody thought of. Clippy's
+//! `disallowed-methods` in core sees types where this rule sees words; this one also sees `async`,
+//! `use` lines and whole modules.
 
 use std::path::Path;
 
@@ -77,8 +79,8 @@ pub(crate) struct Dependency {
 
 /// Asks cargo what core pulls in on any platform.
 ///
-/// `cargo tree -p` and not `cargo metadata`: the latter turns on every feature that any crate of the workspace asks for,
-/// and so shows dependencies that core does not have.
+/// `cargo tree -p` and not `cargo metadata`: the latter turns on every feature that any crate of
+/// the workspace asks for, and so shows dependencies that core does not have.
 pub(crate) fn dependencies(root: &Path) -> Result<Vec<Dependency>> {
     let printed = shell::read(
         root,

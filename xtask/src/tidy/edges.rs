@@ -23,9 +23,9 @@ pub(crate) struct Row {
 
 /// The allowed edges, from the top of the house down.
 ///
-/// Only crates that exist have a row. A row written ahead would let a crate appear without anyone looking here, and a
-/// new crate must buy what a module cannot; so adding the crate and adding its row is one decision. A row whose crate
-/// is gone is a problem too.
+/// Only crates that exist have a row. A row written ahead would let a crate appear without anyone
+/// looking here, and a new crate must buy what a module cannot; so adding the crate and adding its
+/// row is one decision. A row whose crate is gone is a problem too.
 pub(crate) const TABLE: &[Row] = &[
     // Its tasks run the product as commands, so that they work while the product does not compile.
     Row { name: "xtask", uses: &[], tests_use: &[] },
@@ -45,7 +45,8 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "moothall-core", uses: &[], tests_use: &[] },
 ];
 
-/// Crates that never see each other, whatever the table says: each can be replaced without the other noticing.
+/// Crates that never see each other, whatever the table says: each can be replaced without the
+/// other noticing.
 const STRANGERS: &[&str] = &["moothall-models", "moothall-sandbox", "moothall-store"];
 
 /// A crate of the workspace and the crates of the workspace it names.

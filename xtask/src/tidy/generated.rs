@@ -1,4 +1,5 @@
-//! Generated files are committed, so that readers need no tool, and compared here, so that they never lag behind.
+//! Generated files are committed, so that readers need no tool, and compared here, so that they
+//! never lag behind.
 
 use super::{Level, Problem};
 use crate::tree::Tree;

@@ -1,7 +1,8 @@
 //! Relative links and `#anchors` in Markdown lead somewhere.
 //!
-//! By hand because mdbook-linkcheck is not maintained for mdBook 0.5 and lychee brings hundreds of crates, most of them for
-//! links into the web, which a gate without a network cannot follow anyway.
+//! By hand because mdbook-linkcheck is not maintained for mdBook 0.5 and lychee brings hundreds of
+//! crates, most of them for links into the web, which a gate without a network cannot follow
+//! anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,5 +1,6 @@
-//! Nothing in the tree may work on one machine only: no paths of somebody's disk, no package registry by host name (whoever
-//! builds behind a mirror has configured it; a host name in a script goes around that).
+//! Nothing in the tree may work on one machine only: no paths of somebody's disk, no package
+//! registry by host name (whoever builds behind a mirror has configured it; a host name in a script
+//! goes around that).
 //!
 //! The patterns are put together from halves so that this file does not trip over itself.
 
@@ -72,7 +73,8 @@ fn machine_path(line: &str) -> Option<&'static str> {
     folder.or(home).copied()
 }
 
-/// What follows each place where `folder` begins a path, and is not the middle of one (`docs/work/`, `https://host/work/`).
+/// What follows each place where `folder` begins a path, and is not the middle of one
+/// (`docs/work/`, `https://host/work/`).
 fn starts<'a>(line: &'a str, folder: &'a str) -> impl Iterator<Item = &'a str> {
     line.match_indices(folder).filter_map(move |(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,4 +1,5 @@
-//! No Cargo features in the workspace: choices are configuration, so the binary that was tested is the binary that ships.
+//! No Cargo features in the workspace: choices are configuration, so the binary that was tested is
+//! the binary that ships.
 
 use super::{Level, Problem};
 use crate::tree::Tree;

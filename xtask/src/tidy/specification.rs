@@ -1,4 +1,5 @@
-//! Every promise of SPECIFICATION.md names the test or benchmark that shows it, and that one exists.
+//! Every promise of SPECIFICATION.md names the test or benchmark that shows it, and that one
+//! exists.
 //!
 //! In code spans: `test:budget::ledger_never_overshoots`, with groups as in a shell
 //! (`test:faults::{openai,ollama}::connection_reset`), and `bench:gateway`.
@@ -15,7 +16,8 @@ pub(crate) const ID: &str = "specification";
 
 const SPECIFICATION: &str = "SPECIFICATION.md";
 
-/// The words of one test file: its identifiers, those inside macros included, and the modules its path stands for.
+/// The words of one test file: its identifiers, those inside macros included, and the modules its
+/// path stands for.
 struct TestFile {
     words: BTreeSet<String>,
 }
@@ -46,7 +48,8 @@ pub(crate) fn check(tree: &Tree, benches: &[String]) -> Vec<Problem> {
 impl TestFile {
     /// Whether every part of the path is a word of this file.
     ///
-    /// Weaker than asking the test runner, which would have to build everything; strong enough to catch a rename.
+    /// Weaker than asking the test runner, which would have to build everything; strong enough to
+    /// catch a rename.
     fn has(&self, name: &str) -> bool {
         name.split("::").all(|part| self.words.contains(part))
     }

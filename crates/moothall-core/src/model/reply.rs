@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::MicroUsd;
 
-/// What a model answered. It holds nothing that differs between two identical answers: latency and retries are kept beside it.
+/// What a model answered. It holds nothing that differs between two identical answers: latency and
+/// retries are kept beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelReply {
@@ -87,6 +88,7 @@ pub enum UsageBasis {
     Reported,
     /// The provider reported none; these are our expectation.
     Estimated,
-    /// The provider reported more than the request can have used; these are the most it can have been.
+    /// The provider reported more than the request can have used; these are the most it can have
+    /// been.
     Bounded,
 }

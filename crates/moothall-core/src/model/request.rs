@@ -92,8 +92,8 @@ impl From<ModelName> for String {
     }
 }
 
-/// For whom a request speaks. It never reaches a provider: it names traces, sums cost by role, and tells the demonstration model what is
-/// expected of it.
+/// For whom a request speaks. It never reaches a provider: it names traces, sums cost by role, and
+/// tells the demonstration model what is expected of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -230,7 +230,8 @@ pub enum Effort {
     High,
 }
 
-/// A JSON schema with its exact text: the order of fields is the order in which models answer, and the hash is of these bytes.
+/// A JSON schema with its exact text: the order of fields is the order in which models answer, and
+/// the hash is of these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSchema {
@@ -298,7 +299,8 @@ impl ModelRequest {
         }
     }
 
-    /// The hash of what the provider is asked. Purpose and timeout are ours and do not count; a schema counts by the hash of its bytes.
+    /// The hash of what the provider is asked. Purpose and timeout are ours and do not count; a
+    /// schema counts by the hash of its bytes.
     pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
         let schema = self.schema.as_ref().map(
             |schema| json!({"name": schema.name, "sha256": Sha256Hex::of(schema.text.as_bytes())}),
@@ -335,7 +337,8 @@ impl ModelRequest {
         self.system.iter().chain(self.turns.iter().map(|turn| &turn.block))
     }
 
-    /// What a chat template adds: role markers around each message and a fixed head (llama.cpp's default system text is the longest seen).
+    /// What a chat template adds: role markers around each message and a fixed head (llama.cpp's
+    /// default system text is the longest seen).
     fn framing_tokens(&self) -> u64 {
         24 + 8 * self.blocks().count() as u64
     }

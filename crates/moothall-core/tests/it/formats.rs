@@ -1,5 +1,5 @@
-//! Journals, event streams and receipts outlive the build that wrote them. A changed snapshot here is a changed file format and needs a
-//! migration note in CHANGELOG.md.
+//! Journals, event streams and receipts outlive the build that wrote them. A changed snapshot here
+//! is a changed file format and needs a migration note in CHANGELOG.md.
 
 use insta::assert_json_snapshot;
 use moothall_core::model::{
@@ -87,7 +87,8 @@ fn finding() -> Finding {
     }
 }
 
-/// Every snapshot must also read back as the same value: a format that only writes is half a format.
+/// Every snapshot must also read back as the same value: a format that only writes is half a
+/// format.
 #[track_caller]
 fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
     let text = serde_json::to_string(value).unwrap();

@@ -84,7 +84,8 @@ impl Prices {
         self.tier(usage.prompt()).of(usage)
     }
 
-    /// The most that one try of a request can cost: every prompt byte a token, written to the dearest cache, and the longest answer.
+    /// The most that one try of a request can cost: every prompt byte a token, written to the
+    /// dearest cache, and the longest answer.
     pub fn cost_at_most(&self, request: &ModelRequest) -> MicroUsd {
         let prompt = request.prompt_tokens_at_most();
         let usage =

@@ -152,7 +152,8 @@ impl WireUsage {
         }
     }
 
-    /// Nothing where a count that every answer has is missing: then the numbers are not to be trusted at all.
+    /// Nothing where a count that every answer has is missing: then the numbers are not to be
+    /// trusted at all.
     fn ours(self) -> Option<Usage> {
         let one_hour = self.cache_creation.map_or(0, |creation| creation.ephemeral_1h_input_tokens);
         Some(Usage {

@@ -63,8 +63,9 @@ pub(super) fn of_error_object(error: &ErrorObject) -> ModelFailure {
     )
 }
 
-/// The error part of a message, in the three shapes that exist on every wire: a string, or an object with a message, a type and perhaps
-/// a code, which is a number for some providers and a word for others.
+/// The error part of a message, in the three shapes that exist on every wire: a string, or an
+/// object with a message, a type and perhaps a code, which is a number for some providers and a
+/// word for others.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Value")]
 pub(super) struct ErrorObject {
@@ -104,8 +105,8 @@ fn message(body: &str) -> Cow<'_, str> {
     }
 }
 
-/// How long the provider asks us to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. `now_ms` is the time in
-/// milliseconds since 1970, given so that this stays a function.
+/// How long the provider asks us to wait: `retry-after-ms`, or `retry-after` in seconds or as a
+/// date. `now_ms` is the time in milliseconds since 1970, given so that this stays a function.
 pub fn retry_after_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now_ms: u64) -> Option<u64> {
     let number = |name: &str| header(name)?.trim().parse::<f64>().ok();
     let milliseconds = |number: f64| (number.is_finite() && number >= 0.0).then_some(number as u64);

@@ -1,6 +1,7 @@
 //! Cutting a byte stream into messages: lines, or the `data` of server-sent events.
 //!
-//! By hand because the crates for it work on async streams and hide where a limit belongs; this is a page without I/O.
+//! By hand because the crates for it work on async streams and hide where a limit belongs; this is
+//! a page without I/O.
 
 use moothall_core::model::{FailureKind, ModelFailure};
 
@@ -39,7 +40,8 @@ impl Framing {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
-        // What was handed out is dropped once per push, not once per line: a large chunk of small lines stays linear.
+        // What was handed out is dropped once per push, not once per line: a large chunk of small
+        // lines stays linear.
         self.buffer.drain(..self.taken);
         self.searched -= self.taken;
         self.taken = 0;

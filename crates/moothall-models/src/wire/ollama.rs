@@ -1,7 +1,7 @@
 //! Ollama's own chat API.
 //!
-//! Its OpenAI-compatible path takes no window size and cuts long prompts to the default in silence, so we speak its own language and size
-//! the window to the request.
+//! Its OpenAI-compatible path takes no window size and cuts long prompts to the default in silence,
+//! so we speak its own language and size the window to the request.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,8 @@ pub(super) fn encode(
     Ok(Encoded { body: write_body(request, &body)?, window: Some(window) })
 }
 
-/// Room for the expected prompt with a quarter to spare and for the whole answer, but not more than the model has.
+/// Room for the expected prompt with a quarter to spare and for the whole answer, but not more than
+/// the model has.
 fn window(card: &ModelCard, request: &ModelRequest) -> u64 {
     let wanted = request.prompt_tokens_expected() * 5 / 4 + u64::from(request.max_tokens);
     let stepped = wanted.div_ceil(WINDOW_STEP) * WINDOW_STEP;
@@ -142,7 +143,8 @@ impl Stream {
                 Some("length") => AnswerStop::MaxTokens,
                 Some(_) => AnswerStop::Other,
             });
-            // A prompt that was served from the cache whole is not counted by some versions; then the numbers are not complete.
+            // A prompt that was served from the cache whole is not counted by some versions; then
+            // the numbers are not complete.
             if let (Some(input), Some(output)) = (chat.prompt_eval_count, chat.eval_count) {
                 self.usage = Some(Usage { input, output, ..Usage::default() });
             }

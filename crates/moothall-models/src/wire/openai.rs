@@ -29,7 +29,8 @@ struct Body<'a> {
 }
 
 impl Serialize for Body<'_> {
-    /// By hand because one field's name is data: the limit of the answer is called differently by different providers.
+    /// By hand because one field's name is data: the limit of the answer is called differently by
+    /// different providers.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { provider, card, request, delivery } = self;
         let mut body = serializer.serialize_map(None)?;
@@ -178,7 +179,8 @@ pub(super) fn effort_word(effort: Effort) -> &'static str {
     }
 }
 
-/// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries `message`.
+/// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries
+/// `message`.
 #[derive(Deserialize)]
 struct Completion<'a> {
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! Bending a JSON schema to what a provider's decoder takes. What is bent away is still checked on our side.
+//! Bending a JSON schema to what a provider's decoder takes. What is bent away is still checked on
+//! our side.
 
 use serde_json::{Map, Value};
 
@@ -44,7 +45,8 @@ const BEYOND_STRICT: [&str; 9] = [
     "dependentSchemas",
 ];
 
-/// Whether strict decoders take it: every object names its fields and requires all of them, and nothing is used that they refuse.
+/// Whether strict decoders take it: every object names its fields and requires all of them, and
+/// nothing is used that they refuse.
 pub(super) fn requires_everything(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return true };
     let is_object = match schema.get("type") {
@@ -68,7 +70,8 @@ pub(super) fn requires_everything(schema: &Value) -> bool {
 fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let bend_schema = |schema: &Value| bend_schema(schema, form);
-    // Strict decoders allow nothing beside a reference, not even the description that schemars puts there.
+    // Strict decoders allow nothing beside a reference, not even the description that schemars puts
+    // there.
     let only_reference = form == SchemaForm::Strict && schema.contains_key("$ref");
     let beyond = |keyword: &str| {
         BEYOND_DECODERS.contains(&keyword)
@@ -85,7 +88,8 @@ fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
             other => other,
         };
         let value = match (keyword, value) {
-            // The keys of these are names of fields or definitions, not keywords: a field called `format` stays.
+            // The keys of these are names of fields or definitions, not keywords: a field called
+            // `format` stays.
             ("properties" | "$defs" | "definitions", Value::Object(named)) => Value::Object(
                 named.iter().map(|(name, schema)| (name.clone(), bend_schema(schema))).collect(),
             ),

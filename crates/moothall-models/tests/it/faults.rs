@@ -1,4 +1,5 @@
-//! Every fault on every wire, whole and streamed, ends as SPECIFICATION.md says: the table there has one row per test here.
+//! Every fault on every wire, whole and streamed, ends as SPECIFICATION.md says: the table there
+//! has one row per test here.
 
 use std::time::{Duration, Instant};
 
@@ -175,7 +176,8 @@ mod cases {
     pub(super) async fn html_page(wire: Wire, mode: Mode) {
         let kind = match mode {
             Mode::Unary => FailureKind::Malformed,
-            // A page has no message that a stream reader could misread: it just ends without an answer.
+            // A page has no message that a stream reader could misread: it just ends without an
+            // answer.
             Mode::Streamed if wire != Wire::Ollama => FailureKind::Truncated,
             Mode::Streamed => FailureKind::Malformed,
         };
@@ -183,7 +185,8 @@ mod cases {
     }
 
     pub(super) async fn wrong_schema(wire: Wire, mode: Mode) {
-        // The gateway delivers it; whether it is what was asked for is decided in core, which asks again.
+        // The gateway delivers it; whether it is what was asked for is decided in core, which asks
+        // again.
         let call = play(wire, mode, request(wire), vec![Behaviour::wrong_schema()]).await;
         assert_eq!(call.ending.tries, 1);
         assert!(call.ending.result.unwrap().starts_with('{'));

@@ -108,7 +108,8 @@ async fn follows_a_schema_on_the_openai_wire() {
 
 #[tokio::test]
 async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
-    // The server ignores schemas on this wire, which is how a model that returns prose looks from here.
+    // The server ignores schemas on this wire, which is how a model that returns prose looks from
+    // here.
     let mut question = request("anthropic", "Say hello to the board.");
     let schema = OutputSchema::parse("rating", SCHEMA).unwrap();
     let check = SchemaCheck::new(&schema).unwrap();
@@ -132,7 +133,8 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
         step = workflow.resume(&id, EffectResult::from(report.result)).unwrap();
     };
     assert_eq!(asked, ["answer", "answer/ask-2"]);
-    // Whether so small a model does better the second time is its business; that a bad answer cannot pass is ours.
+    // Whether so small a model does better the second time is its business; that a bad answer
+    // cannot pass is ours.
     match outcome.conclusion {
         Conclusion::Answered { .. } => assert_eq!(outcome.verdict, Verdict::Pass),
         _ => assert_eq!(outcome.verdict, Verdict::Fail),

@@ -41,7 +41,8 @@ pub(super) fn unary(speech: &Speech<'_>, out: &mut Vec<u8>) {
 
 pub(super) fn stream(speech: &Speech<'_>, events: &mut EventStream) {
     let refused = speech.stop == Stop::Refusal;
-    // With `include_usage` every chunk has the field and all but the last say null; without it none has.
+    // With `include_usage` every chunk has the field and all but the last say null; without it none
+    // has.
     let no_usage_yet = (speech.wants_usage && speech.usage.is_some()).then_some(None);
     let chunk = |delta, finish_reason| Chunk {
         id: Id(speech.call),

@@ -1,6 +1,8 @@
-//! A stream of events in the chunked transfer encoding, one event a chunk, that knows where its first delta ends.
+//! A stream of events in the chunked transfer encoding, one event a chunk, that knows where its
+//! first delta ends.
 
-/// A chunk begins with its size in eight hexadecimal digits, so that it can be written before the size is known and corrected after.
+/// A chunk begins with its size in eight hexadecimal digits, so that it can be written before the
+/// size is known and corrected after.
 const CHUNK_HEAD: &[u8] = b"00000000\r\n";
 const SIZE_DIGITS: usize = 8;
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
@@ -11,7 +13,8 @@ const TORN_EVENT: usize = 12;
 /// The longest piece of text in one event.
 const LONGEST_DELTA: usize = 16;
 
-/// Cuts a text into deltas: at least two of them where it has two characters, so that "after the first delta" is before the end.
+/// Cuts a text into deltas: at least two of them where it has two characters, so that "after the
+/// first delta" is before the end.
 pub(super) fn deltas(text: &str) -> impl Iterator<Item = &str> {
     let size = text.len().div_ceil(2).clamp(1, LONGEST_DELTA);
     let mut rest = text;

@@ -22,7 +22,8 @@ enum Expects {
 }
 
 impl Decoder {
-    /// Consumes what it can of `buffer`. Gives the body once it is whole, and `None` while more must be read.
+    /// Consumes what it can of `buffer`. Gives the body once it is whole, and `None` while more
+    /// must be read.
     pub(crate) fn feed(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, Problem> {
         loop {
             match self.expects {
@@ -72,7 +73,8 @@ impl Decoder {
     }
 }
 
-/// More bytes are needed, which is fine unless there are already too many for what should be one line.
+/// More bytes are needed, which is fine unless there are already too many for what should be one
+/// line.
 fn waiting(buffer: &BytesMut) -> Result<Option<Bytes>, Problem> {
     if buffer.len() < LARGEST_HEAD { Ok(None) } else { Err(Problem::BrokenHttp) }
 }

@@ -1,4 +1,5 @@
-//! Faults that are an error answer: the same whether a stream was asked for or not, and never billed.
+//! Faults that are an error answer: the same whether a stream was asked for or not, and never
+//! billed.
 
 use std::time::{Duration, SystemTime};
 

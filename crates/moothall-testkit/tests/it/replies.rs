@@ -123,7 +123,8 @@ async fn wrong_usage_is_reported_as_told_and_billed_truly() {
                 stats.bills[0].reported.map(|usage| (usage.prompt(), usage.output)),
                 expected
             );
-            // The question has 32 bytes, and on the Anthropic wire 9 more of system prompt; the text has 39.
+            // The question has 32 bytes, and on the Anthropic wire 9 more of system prompt; the
+            // text has 39.
             let input = if wire == Wire::Anthropic { 11 } else { 8 };
             assert_eq!(stats.billed, Usage { input, output: 10, ..Usage::ZERO });
         }

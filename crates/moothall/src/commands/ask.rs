@@ -100,7 +100,8 @@ fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
 fn recording(args: &AskArgs) -> Result<RecordingMode, CliError> {
     Ok(match (&args.record, &args.replay) {
         (Some(folder), _) => {
-            // Before anyone is asked: a reply that cannot be kept is a reply that is paid for in vain.
+            // Before anyone is asked: a reply that cannot be kept is a reply that is paid for in
+            // vain.
             fs_err::create_dir_all(folder).map_err(|error| {
                 CliError::usage("replies cannot be recorded").with_source(error)
             })?;
@@ -264,7 +265,8 @@ impl Report<'_> {
         };
         match value {
             _ if self.live => terminal::print("\n")?,
-            // The model wrapped its JSON in a fence; whoever asked for JSON pipes this into a program.
+            // The model wrapped its JSON in a fence; whoever asked for JSON pipes this into a
+            // program.
             Some(value) if serde_json::from_str::<Value>(text).is_err() => {
                 terminal::print_answer(&format!("{value:#}\n"))?
             }

@@ -17,7 +17,8 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
         ConfigCommand::Path { json } => {
             let environment = Environment::of_process()?;
             let mut places = Places::find(&environment, explicit, "".as_ref())?;
-            // A `.env` file may move the folders. What is wrong with a file is told elsewhere: this helps where one is broken.
+            // A `.env` file may move the folders. What is wrong with a file is told elsewhere: this
+            // helps where one is broken.
             let _ = places.read(&environment, toml::Table::new());
             terminal::print(&config::path(&places, *json))?;
             Ok(Exit::Fine)

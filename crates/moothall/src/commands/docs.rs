@@ -1,4 +1,5 @@
-//! `moothall docs`: reference pages of the book, made from the program itself so that they cannot drift.
+//! `moothall docs`: reference pages of the book, made from the program itself so that they cannot
+//! drift.
 
 use std::fmt::Write as _;
 

@@ -9,7 +9,8 @@ use super::problem::ConfigError;
 use super::sources::Places;
 use crate::error::printable;
 
-/// Every key with its value and where it came from: TOML that can be used as a configuration file, or a JSON list.
+/// Every key with its value and where it came from: TOML that can be used as a configuration file,
+/// or a JSON list.
 pub fn show(resolved: &Resolved, json: bool) -> String {
     if json {
         return pretty(&json!(resolved.entries));

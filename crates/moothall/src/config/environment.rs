@@ -1,4 +1,5 @@
-//! Variables of the process or of a `.env` file, and how `MOOTHALL_*` names become configuration keys.
+//! Variables of the process or of a `.env` file, and how `MOOTHALL_*` names become configuration
+//! keys.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,7 +24,8 @@ const RESERVED: [&str; 2] = [CONFIG_VARIABLE, DATA_DIR_VARIABLE];
 /// Beginnings of variables that steer the test suite and the build.
 const IGNORED: [&str; 2] = ["MOOTHALL_TEST_", "MOOTHALL_REQUIRE_"];
 
-/// Names and values of variables. Its `Debug` prints the names only, because values may be API keys.
+/// Names and values of variables. Its `Debug` prints the names only, because values may be API
+/// keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -33,7 +35,8 @@ impl Environment {
         Self::from_os(std::env::vars_os())
     }
 
-    /// A variable that decides where our files are must be readable; of all others, such as keys, each user judges the value itself.
+    /// A variable that decides where our files are must be readable; of all others, such as keys,
+    /// each user judges the value itself.
     fn from_os(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, ConfigError> {
         let mut environment = BTreeMap::new();
         for (name, value) in variables {

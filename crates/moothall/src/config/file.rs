@@ -18,7 +18,8 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
 
 /// The settings of a configuration file. A text that is not TOML is one problem.
 pub(crate) fn settings(root: &Node, path: &Path, text: &str) -> (Vec<Setting>, Vec<Problem>) {
-    // Spans and values come from two readings of one parser: the spanned form keeps numbers as text.
+    // Spans and values come from two readings of one parser: the spanned form keeps numbers as
+    // text.
     let parsed =
         DeTable::parse(text).and_then(|spanned| Ok((spanned, toml::from_str::<Table>(text)?)));
     let (spanned, table) = match parsed {
@@ -27,7 +28,8 @@ pub(crate) fn settings(root: &Node, path: &Path, text: &str) -> (Vec<Setting>, V
             let line = error
                 .span()
                 .map_or_else(String::new, |span| format!(":{}", line_of(text, span.start)));
-            // Only the parser's own words: its full text would quote the line, which may hold a secret.
+            // Only the parser's own words: its full text would quote the line, which may hold a
+            // secret.
             return (
                 Vec::new(),
                 vec![Problem::new(format!("{}{line}: {}", path.display(), error.message()))],

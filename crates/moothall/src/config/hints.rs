@@ -51,7 +51,8 @@ pub(crate) fn unknown_variable(
     }
 }
 
-/// A value that its key cannot take. `path` is `None` where the origin already names the key, as a variable does.
+/// A value that its key cannot take. `path` is `None` where the origin already names the key, as a
+/// variable does.
 pub(crate) fn wrong_value(
     origin: Origin,
     path: Option<&[String]>,

@@ -1,4 +1,5 @@
-//! From layers to one configuration that remembers where each value came from. Nothing here reads a file or a variable.
+//! From layers to one configuration that remembers where each value came from. Nothing here reads a
+//! file or a variable.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,7 +89,8 @@ impl Resolved {
     }
 }
 
-/// Puts the layers together. Every value of every layer must be sound, also one that another layer covers.
+/// Puts the layers together. Every value of every layer must be sound, also one that another layer
+/// covers.
 pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
     let root = Node::root();
     let Layers { file, dotenv, environment, flags } = layers;
@@ -124,7 +126,8 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
     let config = match merged.try_into::<Config>() {
         Ok(config) => config,
         Err(error) => {
-            // Each value was accepted alone, so only a value that two layers shape differently can end here.
+            // Each value was accepted alone, so only a value that two layers shape differently can
+            // end here.
             problems.push(Problem::new(error.message()));
             Config::default()
         }
@@ -138,7 +141,8 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
 
 pub(crate) type Origins = BTreeMap<Vec<String>, Origin>;
 
-/// Checks a value against its key, and anchors a relative path of a file at the folder of that file.
+/// Checks a value against its key, and anchors a relative path of a file at the folder of that
+/// file.
 fn sound(root: &Node, mut setting: Setting, folder: &Path) -> Result<Setting, Problem> {
     let Some(leaf) = root.leaf(&setting.path) else {
         // An empty table; there is nothing to check in it.

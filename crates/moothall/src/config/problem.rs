@@ -1,4 +1,5 @@
-//! What is wrong with a configuration: all of it at once, each with its place and, where we know it, its cure.
+//! What is wrong with a configuration: all of it at once, each with its place and, where we know
+//! it, its cure.
 
 use std::fmt;
 

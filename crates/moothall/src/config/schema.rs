@@ -1,4 +1,5 @@
-//! The known keys, read from the JSON schema of [`Config`](super::Config), so that a new field needs no second list.
+//! The known keys, read from the JSON schema of [`Config`](super::Config), so that a new field
+//! needs no second list.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -90,8 +91,8 @@ impl Node {
     }
 
     fn from_schema(schema: &Value) -> Self {
-        let description =
-            schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = unwrapped(description);
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             let children = properties
                 .iter()
@@ -182,7 +183,8 @@ impl Kind {
     }
 }
 
-/// The texts of a unit enum, whichever of its forms the schema has: plain, with documented variants, or optional.
+/// The texts of a unit enum, whichever of its forms the schema has: plain, with documented
+/// variants, or optional.
 fn choices(schema: &Value) -> Vec<String> {
     let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
     let constant = schema.get("const").into_iter();
@@ -190,7 +192,8 @@ fn choices(schema: &Value) -> Vec<String> {
     texts.chain(list("oneOf").chain(list("anyOf")).flat_map(choices)).collect()
 }
 
-/// A path as it is written in TOML. Names that need quotes get them, with control characters escaped.
+/// A path as it is written in TOML. Names that need quotes get them, with control characters
+/// escaped.
 pub(crate) fn dotted<Segment: AsRef<str>>(path: &[Segment]) -> String {
     let mut text = String::new();
     for (index, segment) in path.iter().map(AsRef::as_ref).enumerate() {
@@ -209,6 +212,12 @@ pub(crate) fn dotted<Segment: AsRef<str>>(path: &[Segment]) -> String {
         }
     }
     text
+}
+
+/// A doc comment without the line breaks of the source, which say nothing; paragraphs stay.
+fn unwrapped(text: &str) -> String {
+    let paragraph = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The edge: where the configuration file is looked for, and the only reading of files and of the process environment.
+//! The edge: where the configuration file is looked for, and the only reading of files and of the
+//! process environment.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +47,8 @@ pub enum FoundBy {
     Flag,
     /// `MOOTHALL_CONFIG`.
     Environment,
-    /// `moothall.toml` in the folder where the program was started. Whoever made that folder wrote it, which need not be the user.
+    /// `moothall.toml` in the folder where the program was started. Whoever made that folder wrote
+    /// it, which need not be the user.
     WorkingFolder,
     /// `moothall.toml` in the config folder of the user.
     ConfigFolder,
@@ -63,13 +65,15 @@ pub struct Candidate {
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Places of the configuration file, the first existing one counts. After an explicit one there is no other.
+    /// Places of the configuration file, the first existing one counts. After an explicit one there
+    /// is no other.
     pub candidates: Vec<Candidate>,
     pub folders: Folders,
 }
 
 impl Places {
-    /// Looks which files exist and reads none. `working_folder` is the empty path for the folder of the process.
+    /// Looks which files exist and reads none. `working_folder` is the empty path for the folder of
+    /// the process.
     pub fn find(
         environment: &Environment,
         explicit: Option<&Path>,
@@ -106,7 +110,8 @@ impl Places {
         self.folders.config.join(KEYS_FILE_NAME)
     }
 
-    /// Reads the files. A data folder named in `.env` changes the folders here, because only now it is known.
+    /// Reads the files. A data folder named in `.env` changes the folders here, because only now it
+    /// is known.
     pub fn read(&mut self, environment: &Environment, flags: Table) -> Result<Layers, ConfigError> {
         if let [
             Candidate { path, by: by @ (FoundBy::Flag | FoundBy::Environment), exists: false },

@@ -32,7 +32,8 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
         let hint = "lower it, or raise `retry.max_delay`".to_owned();
         report(&["retry", "first_delay"], "is longer than `retry.max_delay`", hint);
     }
-    // A catalog of the user's own may define further providers; then only its reader can say which exist.
+    // A catalog of the user's own may define further providers; then only its reader can say which
+    // exist.
     let known = Catalog::built_in().ok().filter(|_| config.catalog.is_none());
     for (name, provider) in &config.provider {
         let section = ["provider", name.as_str()];

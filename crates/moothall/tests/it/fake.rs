@@ -51,7 +51,8 @@ impl Fake {
         self.base_url(Wire::OpenAi)
     }
 
-    /// Writes `fake.toml`, which lets all six providers be this one and makes retries quick. `more` is added at its end.
+    /// Writes `fake.toml`, which lets all six providers be this one and makes retries quick. `more`
+    /// is added at its end.
     pub(crate) fn configure(&self, world: &World, more: &str) {
         let mut file = "[retry]\nfirst_delay = \"1ms\"\nmax_delay = \"2ms\"\n".to_owned();
         for (provider, wire) in [

@@ -1,4 +1,5 @@
-//! The program as a person or a script meets it: the real executable in a folder of its own, with an environment of its own.
+//! The program as a person or a script meets it: the real executable in a folder of its own, with
+//! an environment of its own.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

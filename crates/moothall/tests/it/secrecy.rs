@@ -10,7 +10,8 @@ use moothall_testkit::{Behaviour, Fault};
 use crate::fake::Fake;
 use crate::world::{Ran, World};
 
-/// A key that no other text contains. Its beginning is searched for as well: half a key is a leak too.
+/// A key that no other text contains. Its beginning is searched for as well: half a key is a leak
+/// too.
 const KEY: &str = "sk-moothall-8f2c1d7e-5b1bd1f7c0a94e6e";
 const BEGINNING: &str = "sk-moothall-8f2c";
 
@@ -46,7 +47,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A server that refuses every call and quotes the headers it got, key and all, as real ones do. Returns its address.
+/// A server that refuses every call and quotes the headers it got, key and all, as real ones do.
+/// Returns its address.
 fn quoting_server(calls: usize) -> (String, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -94,7 +96,8 @@ fn key_of_a_full_run_is_found_nowhere() {
     let ask = ["ask", "-vvv", "--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
     let (url, quoted) = quoting_server(2);
     let runs = [
-        // A retry, an answer that is rejected, a second question with a retry, an answer; all of it recorded.
+        // A retry, an answer that is rejected, a second question with a retry, an answer; all of it
+        // recorded.
         world.run(
             &[
                 &ask[..],

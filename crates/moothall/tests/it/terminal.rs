@@ -48,7 +48,8 @@ fn variables_and_the_flag_decide_about_colour_in_the_usual_order() {
 
 #[test]
 fn answer_reaches_a_pipe_byte_for_byte() {
-    // Escape sequences were once stripped from it, so that a file did not hold what the receipt said.
+    // Escape sequences were once stripped from it, so that a file did not hold what the receipt
+    // said.
     let said = "a\u{1b}[31mred\u{1b}[0m \u{7}bell\r\n\u{9b}1mtail";
     let fake = Fake::start();
     fake.always(Behaviour::text(said));

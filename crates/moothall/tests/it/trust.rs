@@ -1,4 +1,5 @@
-//! A `moothall.toml` that merely lies in the working folder may come from a stranger: it may not choose where a key of the user's goes.
+//! A `moothall.toml` that merely lies in the working folder may come from a stranger: it may not
+//! choose where a key of the user's goes.
 
 use insta::assert_snapshot;
 
