@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: every target of `fuzz/` for a bounded time.
 //!
 //! `fuzz/` is a workspace of its own because its targets need nightly. Seeds are committed in
-//! `fuzz/corpus/TARGET`; what the fuzzer finds goes to the target folder, so that a run leaves the
+//! `fuzz/seeds/TARGET`; what the fuzzer finds goes to the target folder, so that a run leaves the
 //! tree clean.
 
 use std::path::Path;
@@ -83,7 +83,7 @@ fn fuzz(root: &Path, target: &str, seconds: u32) -> Result<()> {
     let folder = shell::target_dir(root).join("fuzz");
     let found = folder.join("corpus").join(target);
     fs_err::create_dir_all(&found)?;
-    let seeds = root.join("fuzz/corpus").join(target);
+    let seeds = root.join("fuzz/seeds").join(target);
 
     let folder = folder.to_string_lossy();
     let found = found.to_string_lossy();
