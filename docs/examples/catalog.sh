@@ -36,7 +36,7 @@ decimals=${decimals#0.}
 is "$millionths" "$((10#${decimals:0:6}))"
 
 run 5 ask --budget 0.001 "Name a colour."
-says "over-budget: the call may cost \$0.001654" "$err"
+says "over-budget: the call may cost \$0.001747" "$err"
 
 # A row that cannot be read is refused, with its place.
 echo 'prise = 1' >>prices.toml

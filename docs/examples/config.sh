@@ -44,6 +44,16 @@ shown docs/src/configuration.md "$out"
 run 2 --config wrong.toml ask "hello"
 says 'error: wrong.toml:2: unknown key `budgt.usd`' "$err"
 
+# So is a model that is none, and a key for a provider that does not exist.
+echo 'model = "gpt"' >wrong.toml
+run 2 config check --config wrong.toml
+says 'wrong.toml:1: `model` cannot be used: `gpt` does not name a model' "$out"
+echo 'antropic = "sk-of-the-user"' >"$XDG_CONFIG_HOME/moothall/keys.toml"
+chmod 600 "$XDG_CONFIG_HOME/moothall/keys.toml"
+run 2 config check
+says 'has a key for `antropic`, which is no provider' "$out"
+rm "$XDG_CONFIG_HOME/moothall/keys.toml"
+
 # A file that merely lies in the working folder may not send your key to an address of its own.
 cat >moothall.toml <<'TOML'
 [provider.anthropic]

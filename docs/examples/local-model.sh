@@ -16,7 +16,11 @@ run 0 ask "${model[@]}" --max-tokens 40 "Name a colour."
 [[ -n $out ]] || fail "the answer is empty"
 says "price unknown" "$err"
 
+# Words that were cut off are shown, with a warning.
 run 0 ask "${model[@]}" --max-tokens 40 --json "Name a colour."
+is pass "$(field verdict)"
+is output.cut-off "$(field rule)"
+is warn "$(field severity)"
 is reported "$(field usage_basis)"
 is null "$(field cost_usd)"
 is 1 "$(field tries)"

@@ -8,7 +8,7 @@ export MOOTHALL_RETRY__FIRST_DELAY=1ms
 run 4 ask --model lab/smollm2-135m --base-url http://127.0.0.1:9/v1 --json "hello"
 is transport "$(field kind)"
 is 4 "$(field tries)"
-says "WARN model call failed, trying again kind=\"transport\"" "$err"
+says " WARN model call failed, trying again kind=\"transport\"" "$err"
 
 MOOTHALL_RETRY__RETRIES=0 run 4 ask --model lab/smollm2-135m --base-url http://127.0.0.1:9/v1 --json "hello"
 is 1 "$(field tries)"

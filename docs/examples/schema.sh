@@ -14,7 +14,7 @@ is pass "$(field verdict)"
 echo '{ "type": "object", "properties": { "days": { "type": "integer", "minimum": 8, "maximum": 7 } }, "required": ["days"] }' >days.schema.json
 run 4 ask --model demo --schema days.schema.json --receipt receipt.jsonl "How many days has a week?"
 is "" "$out"
-says "demo did not answer as the schema asks: /days: " "$err"
+says "demo did not answer as it was asked to: /days: " "$err"
 run 1 verify receipt.jsonl
 says "effects   2" "$out"
 says "finding   output.schema: /days: " "$out"
@@ -24,7 +24,7 @@ says "finding   output.schema: /days: " "$out"
 run 4 ask --model anthropic/smollm2-135m --base-url "$local_model/v1" --max-tokens 80 \
     --schema "$schema" --events events.jsonl --receipt receipt.jsonl "Should a bakery open on Sundays?"
 is "" "$out"
-says "did not answer as the schema asks" "$err"
+says "did not answer as it was asked to" "$err"
 is 2 "$(grep -c '"event":"output_rejected"' events.jsonl)"
 run 1 verify receipt.jsonl
 says "effects   2" "$out"

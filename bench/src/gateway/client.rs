@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use moothall_core::MicroUsd;
 use moothall_core::model::{ModelName, ModelRequest};
 use moothall_models::catalog::ModelCard;
 use moothall_models::settings::ProviderSettings;
 use moothall_models::wire::{self, Delivery};
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Secret};
+use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Secret};
 use tokio::sync::Barrier;
 
 use super::Subject;
@@ -129,7 +130,8 @@ impl Caller {
         });
         Ok(Self::Gateway {
             gateway: Box::new(gateway),
-            ledger: Ledger::unlimited(),
+            // With a cap that is never reached, so that reserving is part of what is measured.
+            ledger: Ledger::new(Budget { usd: Some(MicroUsd::new(u64::MAX)), tokens: None }),
             request: Box::new(request),
         })
     }

@@ -1,10 +1,10 @@
 //! The smallest workflow: one question, and one more where the answer is not what was asked for.
 
-use crate::model::{FailureKind, ModelFailure, ModelReply, ModelRequest};
+use crate::model::{ModelFailure, ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, PauseReason, RuleId,
-    RunEvent, RunEventBody, Severity, Step, UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, RuleId, RunEvent,
+    RunEventBody, Severity, Step, UnexpectedResult, Workflow,
 };
 
 /// Asks a model once; where the request has a schema, checks the answer and asks again once with
@@ -53,9 +53,11 @@ impl Ask {
         Ok(Self { request, check, first, second, stage: Stage::Ready })
     }
 
+    /// The answer as it was asked for. Words may be cut off and still say something; a value may not.
     fn read(&self, reply: &ModelReply) -> Result<Conclusion, OutputFault> {
         let value = match &self.request.schema {
             Some(_) => Some(read_json(reply, self.check.as_ref())?),
+            None if reply.text.trim().is_empty() => return Err(OutputFault::CutOff),
             None => None,
         };
         Ok(Conclusion::Answered { text: reply.text.clone(), value })
@@ -74,13 +76,8 @@ impl Ask {
 
     fn fail(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
         let detail = failure.to_string();
-        let finding = blocking("model.failed", id, vec![detail.clone()]);
+        let finding = finding("model.failed", Severity::Block, id, vec![detail.clone()]);
         let outcome = Outcome::new(vec![finding], Conclusion::Failed { kind: failure.kind });
-        let ending = if failure.kind == FailureKind::OverBudget {
-            RunEventBody::RunPaused { reason: PauseReason::Budget, detail }
-        } else {
-            RunEventBody::RunFailed { detail }
-        };
         let failed = RunEventBody::ModelFailed {
             effect_id: id.clone(),
             purpose: request.purpose,
@@ -88,11 +85,23 @@ impl Ask {
             kind: failure.kind,
             detail: failure.detail,
         };
+        let ended = RunEventBody::RunFailed { detail };
         Step {
             perform: Vec::new(),
-            publish: vec![RunEvent::about(id, failed), RunEvent::of_run(ending)],
+            publish: vec![RunEvent::about(id, failed), RunEvent::of_run(ended)],
             outcome: Some(outcome),
         }
+    }
+
+    fn unusable(
+        id: &EffectId,
+        mut publish: Vec<RunEvent>,
+        fault: &OutputFault,
+        text: String,
+    ) -> Step {
+        publish.push(rejected(id, fault));
+        let finding = finding(fault.rule(), Severity::Block, id, fault.problems());
+        Self::finish(publish, vec![finding], Conclusion::Unusable { text })
     }
 }
 
@@ -125,52 +134,30 @@ impl Workflow for Ask {
             (Stage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
                 let mut publish = vec![replied(id, &self.request, &reply)];
                 match self.read(&reply) {
-                    Ok(conclusion) => Ok(Self::finish(publish, Vec::new(), conclusion)),
+                    Ok(conclusion) => Ok(Self::finish(publish, cut_off(id, &reply), conclusion)),
+                    Err(fault) if self.request.schema.is_none() => {
+                        Ok(Self::unusable(id, publish, &fault, reply.text))
+                    }
                     Err(fault) => {
-                        let body = RunEventBody::OutputRejected {
-                            effect_id: id.clone(),
-                            problems: fault.problems(),
-                        };
-                        publish.push(RunEvent::about(id, body));
+                        publish.push(rejected(id, &fault));
                         let again = ask_again(&self.request, &reply.text, &fault);
                         self.stage = Stage::AskedAgain(again.clone());
-                        Ok(Step {
-                            perform: Self::call(&self.second, again),
-                            publish,
-                            outcome: None,
-                        })
+                        let perform = Self::call(&self.second, again);
+                        Ok(Step { perform, publish, outcome: None })
                     }
                 }
             }
             (Stage::AskedAgain(request), EffectResult::ModelReplied(reply))
                 if *id == self.second =>
             {
-                let mut publish = vec![replied(id, &request, &reply)];
+                let publish = vec![replied(id, &request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => {
-                        let note = Finding {
-                            severity: Severity::Note,
-                            ..blocking(
-                                "output.asked-again",
-                                &self.first,
-                                vec!["the first answer could not be used".to_owned()],
-                            )
-                        };
+                        let why = vec!["the first answer could not be used".to_owned()];
+                        let note = finding("output.asked-again", Severity::Note, &self.first, why);
                         Ok(Self::finish(publish, vec![note], conclusion))
                     }
-                    Err(fault) => {
-                        let body = RunEventBody::OutputRejected {
-                            effect_id: id.clone(),
-                            problems: fault.problems(),
-                        };
-                        publish.push(RunEvent::about(id, body));
-                        let finding = blocking(fault.rule(), id, fault.problems());
-                        Ok(Self::finish(
-                            publish,
-                            vec![finding],
-                            Conclusion::Unusable { text: reply.text },
-                        ))
-                    }
+                    Err(fault) => Ok(Self::unusable(id, publish, &fault, reply.text)),
                 }
             }
             (stage, result) => {
@@ -195,10 +182,29 @@ fn replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> RunEven
     RunEvent::about(id, body)
 }
 
-fn blocking(rule: &'static str, subject: &EffectId, problems: Vec<String>) -> Finding {
+fn rejected(id: &EffectId, fault: &OutputFault) -> RunEvent {
+    let body = RunEventBody::OutputRejected { effect_id: id.clone(), problems: fault.problems() };
+    RunEvent::about(id, body)
+}
+
+/// Words that were cut off are worth showing, and worth a warning.
+fn cut_off(id: &EffectId, reply: &ModelReply) -> Vec<Finding> {
+    if reply.stop != StopReason::MaxTokens {
+        return Vec::new();
+    }
+    let fault = OutputFault::CutOff;
+    vec![finding(fault.rule(), Severity::Warn, id, fault.problems())]
+}
+
+fn finding(
+    rule: &'static str,
+    severity: Severity,
+    subject: &EffectId,
+    problems: Vec<String>,
+) -> Finding {
     Finding {
         rule: RuleId::new(rule),
-        severity: Severity::Block,
+        severity,
         subject: subject.to_string(),
         message: problems.join("; "),
         evidence: Vec::new(),

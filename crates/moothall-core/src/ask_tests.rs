@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Verdict;
-use crate::model::{OutputSchema, StopReason, Usage, UsageBasis};
+use crate::model::{FailureKind, OutputSchema, StopReason, Usage, UsageBasis};
 
 fn request(schema: Option<&str>) -> ModelRequest {
     let mut request = ModelRequest::ask("openai/gpt-5-mini".parse().unwrap(), "How many?", 50);
@@ -88,13 +88,43 @@ fn a_second_bad_answer_is_the_end() {
 }
 
 #[test]
-fn a_failed_call_fails_the_run_and_a_full_budget_pauses_it() {
-    let failed = |kind| EffectResult::ModelFailed(ModelFailure::new(kind, "no"));
-    let (outcome, keys) = run(None, [failed(FailureKind::Auth)]);
+fn a_failed_call_fails_the_run() {
+    let failed = EffectResult::ModelFailed(ModelFailure::new(FailureKind::Auth, "no"));
+    let (outcome, keys) = run(None, [failed]);
     assert_eq!(outcome.conclusion, Conclusion::Failed { kind: FailureKind::Auth });
     assert_eq!(keys, ["run:run_started", "answer:model_failed", "run:run_failed"]);
-    let (_, keys) = run(Some("{}"), [reply("three"), failed(FailureKind::OverBudget)]);
-    assert_eq!(keys.last().unwrap(), "run:run_paused");
+}
+
+#[test]
+fn words_that_were_cut_off_are_shown_with_a_warning_and_nothing_at_all_is_no_answer() {
+    let cut = |text: &str| match reply(text) {
+        EffectResult::ModelReplied(reply) => {
+            EffectResult::ModelReplied(ModelReply { stop: StopReason::MaxTokens, ..reply })
+        }
+        other => other,
+    };
+    let (outcome, _) = run(None, [cut("Thr")]);
+    assert_eq!((outcome.verdict, outcome.findings[0].severity), (Verdict::Pass, Severity::Warn));
+    // A thinking model can spend all its tokens on thought.
+    let (outcome, keys) = run(None, [cut("")]);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.conclusion, Conclusion::Unusable { text: String::new() });
+    assert_eq!(keys.last().unwrap(), "run:run_finished");
+}
+
+#[test]
+fn the_same_results_give_the_same_steps() {
+    let steps = || {
+        let mut workflow = Ask::new(request(Some("{}")), Box::new(has_count)).unwrap();
+        let first: EffectId = "answer".parse().unwrap();
+        let second = first.child("ask-2").unwrap();
+        [
+            workflow.start(),
+            workflow.resume(&first, reply("three")).unwrap(),
+            workflow.resume(&second, reply(r#"{"count":3}"#)).unwrap(),
+        ]
+    };
+    assert_eq!(steps(), steps());
 }
 
 #[test]

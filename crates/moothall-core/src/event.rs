@@ -10,12 +10,34 @@ use crate::{EffectId, MicroUsd, RunId, Verdict};
 /// Something that happened. Its key is made from what happened, so a replayed run says the same
 /// thing under the same key and a store can drop the repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenEvent")]
 pub struct RunEvent {
-    /// Unique within the run, and the same on every replay.
+    /// Unique within the run, and the same on every replay. A key that is not made from its event
+    /// cannot be read: it could stand in another event's way.
     pub key: String,
     /// What happened.
     #[serde(flatten)]
     pub body: RunEventBody,
+}
+
+/// An event as it stands in a file or a guest's frame, before anyone looked at it.
+#[derive(Deserialize)]
+struct WrittenEvent {
+    key: String,
+    #[serde(flatten)]
+    body: RunEventBody,
+}
+
+impl TryFrom<WrittenEvent> for RunEvent {
+    type Error = &'static str;
+
+    fn try_from(written: WrittenEvent) -> Result<Self, Self::Error> {
+        let event = match written.body.effect_id().cloned() {
+            Some(effect_id) => Self::about(&effect_id, written.body),
+            None => Self::of_run(written.body),
+        };
+        if event.key == written.key { Ok(event) } else { Err("the key is not this event's") }
+    }
 }
 
 impl RunEvent {
@@ -121,6 +143,20 @@ impl RunEventBody {
             Self::RunFinished { .. } => "run_finished",
             Self::RunFailed { .. } => "run_failed",
             Self::RunCancelled => "run_cancelled",
+        }
+    }
+
+    /// The effect that the event is about, where it is about one.
+    pub fn effect_id(&self) -> Option<&EffectId> {
+        match self {
+            Self::ModelReplied { effect_id, .. }
+            | Self::ModelFailed { effect_id, .. }
+            | Self::OutputRejected { effect_id, .. } => Some(effect_id),
+            Self::RunStarted { .. }
+            | Self::RunPaused { .. }
+            | Self::RunFinished { .. }
+            | Self::RunFailed { .. }
+            | Self::RunCancelled => None,
         }
     }
 

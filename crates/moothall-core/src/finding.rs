@@ -1,5 +1,6 @@
 //! Findings and the verdict that follows from them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -24,13 +25,36 @@ pub struct Finding {
 
 /// The name of a rule: an area and a rule joined by a dot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RuleId(std::borrow::Cow<'static, str>);
+#[serde(try_from = "String", into = "String")]
+pub struct RuleId(Cow<'static, str>);
+
+impl TryFrom<String> for RuleId {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let plain = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        };
+        match name.split_once('.') {
+            Some((area, rule)) if name.len() <= 60 && plain(area) && plain(rule) => {
+                Ok(Self(Cow::Owned(name)))
+            }
+            _ => Err("a rule is an area and a rule joined by a dot"),
+        }
+    }
+}
+
+impl From<RuleId> for String {
+    fn from(rule: RuleId) -> Self {
+        rule.0.into_owned()
+    }
+}
 
 impl RuleId {
     /// A rule that the code knows.
     pub const fn new(name: &'static str) -> Self {
-        Self(std::borrow::Cow::Borrowed(name))
+        Self(Cow::Borrowed(name))
     }
 }
 

@@ -91,9 +91,8 @@ fn a_changed_record_is_named_by_the_line_that_vouches_for_it() {
 }
 
 #[test]
-fn a_dropped_finding_is_found_even_if_all_hashes_are_made_again() {
-    // The forger keeps the verdict line that the blocking finding gave, drops the finding and
-    // writes every hash anew.
+fn a_verdict_that_does_not_follow_is_found_even_if_all_hashes_are_made_again() {
+    // The forger changes the verdict and writes every hash anew.
     let honest = receipt(Vec::new()).write().unwrap();
     let mut forged = String::new();
     let mut prev = None;

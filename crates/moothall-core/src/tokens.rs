@@ -14,12 +14,15 @@ pub fn tokens_at_most(text: &str) -> u64 {
 /// The number of tokens to expect, within a quarter for prose, tables and JSON.
 pub fn tokens_expected(text: &str) -> u64 {
     let bytes = text.as_bytes();
-    let letters = count(bytes, |byte| (byte | 0x20).wrapping_sub(b'a') < 26);
-    let digits = count(bytes, |byte| byte.wrapping_sub(b'0') < 10);
+    let letters = count(bytes, is_letter);
+    let digits = count(bytes, is_digit);
     let spaces = count(bytes, |byte| byte == b' ');
     let breaks = count(bytes, |byte| byte.wrapping_sub(b'\t') < 5);
     let beyond_ascii = count(bytes, |byte| byte >= 0x80);
     let signs = bytes.len() as u64 - letters - digits - spaces - breaks - beyond_ascii;
+    // A line of dashes is a few tokens, not one for each dash: what repeats itself counts once.
+    let repeated_signs = repeats(bytes, 1, is_sign);
+    let repeated_beyond = repeats(bytes, 3, |byte| byte >= 0x80);
     // Thousandths of a token for each byte, by kind; fitted to SmolLM2's tokenizer on prose, JSON
     // and fact sheets.
     let thousandths = letters * 260
@@ -28,16 +31,38 @@ pub fn tokens_expected(text: &str) -> u64 {
         + breaks * 500
         + beyond_ascii * 300
         + signs * 850;
-    thousandths.div_ceil(1000)
+    let merged = repeated_signs * 800 + repeated_beyond * 280;
+    thousandths.saturating_sub(merged).div_ceil(1000)
 }
 
 /// Counts in steps that fit a byte, which the compiler turns into vector instructions: this runs
 /// over every prompt.
 fn count(bytes: &[u8], is: impl Fn(u8) -> bool) -> u64 {
-    bytes
-        .chunks(255)
-        .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>()))
-        .sum()
+    let chunk = |chunk: &[u8]| u64::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>());
+    bytes.chunks(255).map(chunk).sum()
+}
+
+/// How many bytes of a kind are the same as the one `distance` before them.
+fn repeats(bytes: &[u8], distance: usize, is: impl Fn(u8) -> bool) -> u64 {
+    let later = bytes.get(distance..).unwrap_or_default();
+    let chunk = |(before, after): (&[u8], &[u8])| {
+        let pairs = before.iter().zip(after);
+        u64::from(pairs.map(|(&a, &b)| u8::from((a == b) & is(b))).sum::<u8>())
+    };
+    bytes[..later.len()].chunks(255).zip(later.chunks(255)).map(chunk).sum()
+}
+
+fn is_letter(byte: u8) -> bool {
+    (byte | 0x20).wrapping_sub(b'a') < 26
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.wrapping_sub(b'0') < 10
+}
+
+/// Without short cuts, which vector instructions do not have.
+fn is_sign(byte: u8) -> bool {
+    (byte.wrapping_sub(b'!') < 94) & !is_letter(byte) & !is_digit(byte)
 }
 
 #[cfg(test)]

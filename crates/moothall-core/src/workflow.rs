@@ -33,8 +33,9 @@ pub struct Step {
     pub outcome: Option<Outcome>,
 }
 
-/// How a run ended.
+/// How a run ended. One whose verdict does not follow from its findings cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenOutcome")]
 pub struct Outcome {
     /// A function of the findings.
     pub verdict: Verdict,
@@ -42,6 +43,27 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// What the run has to show.
     pub conclusion: Conclusion,
+}
+
+/// An outcome as it stands in a file or a guest's frame, before anyone looked at it.
+#[derive(Deserialize)]
+struct WrittenOutcome {
+    verdict: Verdict,
+    findings: Vec<Finding>,
+    conclusion: Conclusion,
+}
+
+impl TryFrom<WrittenOutcome> for Outcome {
+    type Error = &'static str;
+
+    fn try_from(written: WrittenOutcome) -> Result<Self, Self::Error> {
+        let outcome = Self::new(written.findings, written.conclusion);
+        if outcome.verdict == written.verdict {
+            Ok(outcome)
+        } else {
+            Err("the verdict does not follow from the findings")
+        }
+    }
 }
 
 impl Outcome {

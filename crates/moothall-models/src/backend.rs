@@ -7,6 +7,7 @@ use std::pin::Pin;
 use moothall_core::model::{ModelFailure, ModelRequest};
 
 use crate::catalog::ModelCard;
+use crate::ledger::Reservation;
 use crate::wire::Answer;
 
 /// One source of answers: a provider, the demonstration model, a script.
@@ -31,6 +32,8 @@ pub struct Call<'a> {
     pub request: &'a ModelRequest,
     /// What is known about the model.
     pub card: &'a ModelCard,
+    /// Is told when the request leaves, because from then on it may be billed.
+    pub reservation: &'a Reservation<'a>,
     /// Who listens while the answer is written.
     pub listener: Option<&'a mut (dyn Listener + 'a)>,
 }

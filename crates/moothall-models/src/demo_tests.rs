@@ -8,6 +8,7 @@ use super::*;
 use crate::SchemaCheck;
 use crate::backend::Listener;
 use crate::catalog::Catalog;
+use crate::ledger::{Amount, Ledger};
 
 #[derive(Default)]
 struct Pieces(Vec<String>);
@@ -33,8 +34,13 @@ fn ask_for(schema: &str) -> ModelRequest {
 fn answer(request: &ModelRequest) -> (Answer, Vec<String>) {
     let card = Catalog::built_in().unwrap().card(&request.model);
     let mut pieces = Pieces::default();
-    let call = Call { request, card: &card, listener: Some(&mut pieces) };
-    let polled = pin!(Demo.answer(call)).as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let ledger = Ledger::unlimited();
+    let mut context = Context::from_waker(Waker::noop());
+    let reserved = pin!(ledger.reserve(Amount::default())).as_mut().poll(&mut context);
+    let Poll::Ready(Ok(reservation)) = reserved else { panic!("there is no cap") };
+    let listener: Option<&mut dyn Listener> = Some(&mut pieces);
+    let call = Call { request, card: &card, reservation: &reservation, listener };
+    let polled = pin!(Demo.answer(call)).as_mut().poll(&mut context);
     let Poll::Ready(Ok(answered)) = polled else { panic!("the demonstration always answers") };
     (answered.answer, pieces.0)
 }

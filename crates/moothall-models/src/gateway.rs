@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use moothall_core::MicroUsd;
-use moothall_core::model::{FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest};
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, UsageBasis,
+};
 use moothall_core::receipt::Timing;
 
 use crate::backend::{Backend, Bill, Call, FailedTry, Listener};
@@ -94,8 +96,8 @@ impl Gateway {
     }
 
     /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the
-    /// ledger is right afterwards. Dropping the future cancels the call; what it reserved is given
-    /// back, so a caller that must not lose a bill lets it finish.
+    /// ledger is right afterwards. Dropping the future cancels the call: what was not sent yet is
+    /// given back, what was sent counts as the most that it can cost.
     #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose))]
     pub async fn call(
         &self,
@@ -154,8 +156,15 @@ impl Gateway {
             *tries += 1;
             let listener_of_try =
                 listener.as_mut().map(|listener| &mut **listener as &mut dyn Listener);
-            let call = Call { request, card: &card, listener: listener_of_try };
-            let (failure, cost) = match try_once(backend.as_ref(), call, reservation).await {
+            let (failure, cost) = match try_once(
+                backend.as_ref(),
+                request,
+                &card,
+                reservation,
+                listener_of_try,
+            )
+            .await
+            {
                 Ok(reply) => {
                     self.record(request, &reply);
                     return Ok(reply);
@@ -204,24 +213,39 @@ fn delays(retry: &RetrySettings) -> impl Iterator<Item = Duration> + use<> {
 }
 
 /// One try and its bill. A failure comes with the most that it can have cost.
-async fn try_once<'a>(
-    backend: &'a dyn Backend,
-    call: Call<'a>,
+async fn try_once(
+    backend: &dyn Backend,
+    request: &ModelRequest,
+    card: &ModelCard,
     reservation: Reservation<'_>,
+    listener: Option<&mut dyn Listener>,
 ) -> Result<ModelReply, (ModelFailure, Option<MicroUsd>)> {
-    let (request, card): (&ModelRequest, &ModelCard) = (call.request, call.card);
-    match backend.answer(call).await {
+    let listener = listener.map(|listener| &mut *listener as &mut dyn Listener);
+    let call = Call { request, card, reservation: &reservation, listener };
+    let answered = backend.answer(call).await;
+    let worst = reservation.worst();
+    match answered {
         Ok(answered) => {
-            let Judged { amount, result } = judge(request, card, answered);
-            reservation.settle(amount);
+            let Judged { amount, basis, result } = judge(request, card, answered);
+            settle(reservation, amount, basis);
             result.map_err(|failure| (failure, amount.usd))
         }
-        Err(FailedTry { failure, bill: Bill::None }) => Err((failure, Some(MicroUsd::ZERO))),
+        Err(FailedTry { failure, bill: Bill::None }) => {
+            reservation.release();
+            Err((failure, Some(MicroUsd::ZERO)))
+        }
         Err(FailedTry { failure, bill: Bill::Possible }) => {
-            let worst = reservation.worst();
             reservation.settle_unknown();
             Err((failure, worst.usd))
         }
+    }
+}
+
+fn settle(reservation: Reservation<'_>, amount: Amount, basis: UsageBasis) {
+    match basis {
+        UsageBasis::Reported | UsageBasis::Bounded => reservation.settle(amount),
+        // An answer without a bill is billed all the same, thinking included.
+        UsageBasis::Estimated => reservation.settle_unknown(),
     }
 }
 
@@ -246,7 +270,8 @@ async fn replay(
 ) -> Result<ModelReply, ModelFailure> {
     let reservation = ledger.reserve(worst).await?;
     let reply = recordings.find(request)?;
-    reservation.settle(Amount { usd: reply.cost_micro_usd, tokens: reply.usage.total() });
+    let amount = Amount { usd: reply.cost_micro_usd, tokens: reply.usage.total() };
+    settle(reservation, amount, reply.usage_basis);
     if let Some(listener) = listener {
         listener.text(&reply.text);
     }

@@ -15,6 +15,9 @@ use crate::wire::{self, Answer, Delivery, Encoded, MAX_BODY_BYTES, StreamDecoder
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The longest complaint that is read. What does not fit is not worth reading.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
 /// HTTP clients that all providers share. They are made when first needed: reading the system's
 /// certificates takes milliseconds that a run without a provider should not pay.
 #[derive(Debug, Default)]
@@ -97,8 +100,8 @@ impl HttpBackend {
     async fn try_once(&self, call: Call<'_>) -> Result<Answered, FailedTry> {
         let lane = self.lanes.of(call.request.model.name());
         let request = call.request;
-        let permit =
-            lane.enter(|| request.prompt_tokens_expected() + u64::from(request.max_tokens)).await;
+        let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
+        let permit = lane.enter(tokens).await.map_err(|pause| unbilled(stopped(pause)))?;
         // Written only now: thousands of calls that wait for their turn hold no bodies. And before
         // the clock starts: the first call makes the HTTP client, which takes longer than some
         // timeouts.
@@ -108,6 +111,7 @@ impl HttpBackend {
         let window = encoded.window;
         let outgoing = self.outgoing(encoded).map_err(unbilled)?;
         let timeout = request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
+        call.reservation.mark_sent();
         let exchange = self.exchange(outgoing, call.listener);
         let outcome = match tokio::time::timeout(timeout, exchange).await {
             Ok(outcome) => outcome,
@@ -156,7 +160,8 @@ impl HttpBackend {
     async fn read_whole(&self, response: Response) -> Result<Answer, FailedTry> {
         let status = response.status();
         let retry_after = retry_after_ms(response.headers());
-        let body = read_body(response).await;
+        let longest = if status.is_success() { MAX_BODY_BYTES } else { MAX_ERROR_BYTES };
+        let body = read_body(response, longest).await;
         match body {
             Ok(body) => wire::decode(self.provider.wire, status.as_u16(), retry_after, &body)
                 .map_err(|failure| {
@@ -182,27 +187,22 @@ impl HttpBackend {
     ) -> Result<Answer, FailedTry> {
         let possible = |failure: ModelFailure| FailedTry { failure, bill: Bill::Possible };
         let mut decoder = StreamDecoder::new(self.provider.wire);
-        loop {
+        let mut ear = Ear { key: self.key.as_ref(), pending: String::new(), listener };
+        let answer = loop {
             match response.chunk().await {
                 Ok(Some(piece)) => {
-                    decoder.push(&piece, &mut |text| self.hear(listener, text)).map_err(possible)?
+                    decoder.push(&piece, &mut |text| ear.text(text)).map_err(possible)?;
                 }
-                Ok(None) => return decoder.finish().map_err(possible),
+                Ok(None) => break decoder.finish().map_err(possible)?,
                 // The answer may have been complete before the connection broke; the decoder knows.
                 Err(error) => {
-                    return decoder.finish().map_err(|_| {
-                        possible(ModelFailure::new(FailureKind::Truncated, causes(&error)))
-                    });
+                    let broken = ModelFailure::new(FailureKind::Truncated, causes(&error));
+                    break decoder.finish().map_err(|_| possible(broken))?;
                 }
             }
-        }
-    }
-
-    fn hear(&self, listener: &mut dyn Listener, text: &str) {
-        match &self.key {
-            Some(key) if key.is_in(text) => listener.text(&key.remove_from(text)),
-            _ => listener.text(text),
-        }
+        };
+        ear.end();
+        Ok(answer)
     }
 
     fn without_key(&self, mut failed: FailedTry) -> FailedTry {
@@ -223,6 +223,31 @@ impl HttpBackend {
             }
         }
         answer
+    }
+}
+
+/// Passes text on without the key, also where the key comes in pieces.
+struct Ear<'a> {
+    key: Option<&'a Secret>,
+    pending: String,
+    listener: &'a mut dyn Listener,
+}
+
+impl Ear<'_> {
+    fn text(&mut self, text: &str) {
+        let Some(key) = self.key else { return self.listener.text(text) };
+        self.pending.push_str(text);
+        let harmless = key.take_harmless(&mut self.pending);
+        if !harmless.is_empty() {
+            self.listener.text(&harmless);
+        }
+    }
+
+    /// What was held back was not the key after all.
+    fn end(self) {
+        if !self.pending.is_empty() {
+            self.listener.text(&self.pending);
+        }
     }
 }
 
@@ -272,14 +297,14 @@ impl Backend for HttpBackend {
     }
 }
 
-async fn read_body(mut response: Response) -> Result<Vec<u8>, ModelFailure> {
+async fn read_body(mut response: Response, longest: usize) -> Result<Vec<u8>, ModelFailure> {
     let mut body = Vec::new();
     while let Some(piece) = response
         .chunk()
         .await
         .map_err(|error| ModelFailure::new(FailureKind::Truncated, causes(&error)))?
     {
-        if body.len() + piece.len() > MAX_BODY_BYTES {
+        if body.len() + piece.len() > longest {
             return Err(ModelFailure::new(FailureKind::Malformed, "the answer has no end"));
         }
         body.extend_from_slice(&piece);
@@ -292,6 +317,14 @@ fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0));
     wire::retry_after_ms(|name| headers.get(name).and_then(|value| value.to_str().ok()), now_ms)
+}
+
+/// The provider asked everybody to wait longer than a call sits out.
+fn stopped(pause: Duration) -> ModelFailure {
+    let detail =
+        format!("the provider asked for a pause that lasts {} more seconds", pause.as_secs());
+    let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    ModelFailure::new(FailureKind::RateLimited, detail).with_retry_after_ms(Some(pause_ms))
 }
 
 fn unbilled(failure: ModelFailure) -> FailedTry {

@@ -2,9 +2,9 @@
 //! answers pass here.
 
 use moothall_core::model::{
-    FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
+    CacheFor, FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
 };
-use moothall_core::tokens_expected;
+use moothall_core::{tokens_at_most, tokens_expected};
 
 use crate::backend::Answered;
 use crate::catalog::ModelCard;
@@ -22,6 +22,7 @@ const FAR_BELOW: u64 = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
     pub(crate) amount: Amount,
+    pub(crate) basis: UsageBasis,
     pub(crate) result: Result<ModelReply, ModelFailure>,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn judge(request: &ModelRequest, card: &ModelCard, answered: Answered
             cost_micro_usd: cost,
         }),
     };
-    Judged { amount, result }
+    Judged { amount, basis, result }
 }
 
 fn unusable(
@@ -86,8 +87,10 @@ fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> 
             "prompt and answer fill the window of {window} tokens to the last one, so the prompt was cut"
         ));
     }
-    // The bound is free, the estimate is not: most answers are cleared by the bound.
-    if seen.saturating_mul(FAR_BELOW) >= request.prompt_tokens_at_most() {
+    // Counting bytes is free, estimating is not: an answer to ordinary text is cleared here. Only a
+    // prompt of almost nothing but digits has this many tokens a byte, and is judged more mildly.
+    let bytes: u64 = request.prompt_texts().map(tokens_at_most).sum();
+    if seen.saturating_mul(FAR_BELOW + 1) >= bytes {
         return None;
     }
     // Without the schema: some servers turn it into a grammar, so that it never becomes part of the
@@ -105,21 +108,32 @@ fn prompt_was_cut(request: &ModelRequest, usage: Usage, window: Option<u64>) -> 
 /// The provider's numbers where they are possible; our expectation where there are none; the most
 /// that is possible where they are not.
 fn believable_usage(request: &ModelRequest, answer: &Answer) -> (Usage, UsageBasis) {
-    let (prompt_at_most, output_at_most) =
-        (request.prompt_tokens_at_most(), u64::from(request.max_tokens));
-    match answer.usage {
-        Some(usage) if usage.prompt() == 0 => {
-            (expected_usage(request, answer), UsageBasis::Estimated)
-        }
-        Some(usage) if usage.prompt() <= prompt_at_most && usage.output <= output_at_most => {
-            (usage, UsageBasis::Reported)
-        }
-        Some(_) => {
-            let most = Usage { input: prompt_at_most, output: output_at_most, ..Usage::default() };
-            (most, UsageBasis::Bounded)
-        }
-        None => (expected_usage(request, answer), UsageBasis::Estimated),
+    let Some(usage) = answer.usage.filter(|usage| usage.prompt() > 0) else {
+        return (expected_usage(request, answer), UsageBasis::Estimated);
+    };
+    let usage = with_asked_cache(request, usage);
+    let prompt_at_most = request.prompt_tokens_at_most();
+    // Some providers do not count all thinking against the limit; far beyond it is a mistake.
+    let output_at_most = u64::from(request.max_tokens).saturating_mul(2).saturating_add(1024);
+    let mut bounded = usage;
+    if usage.prompt() > prompt_at_most {
+        let kept = Usage { output: usage.output, reasoning: usage.reasoning, ..Usage::default() };
+        bounded = Usage { input: prompt_at_most, ..kept };
     }
+    bounded.output = bounded.output.min(output_at_most);
+    bounded.reasoning = bounded.reasoning.min(bounded.output);
+    let basis = if bounded == usage { UsageBasis::Reported } else { UsageBasis::Bounded };
+    (bounded, basis)
+}
+
+/// A wire that does not tell for how long it cached gets the dearer of what was asked for.
+fn with_asked_cache(request: &ModelRequest, usage: Usage) -> Usage {
+    let blocks = request.system.iter().chain(request.turns.iter().map(|turn| &turn.block));
+    let one_hour = blocks.into_iter().any(|block| block.cache == Some(CacheFor::OneHour));
+    if one_hour && usage.cache_write_1h == 0 {
+        return Usage { cache_write_5m: 0, cache_write_1h: usage.cache_write_5m, ..usage };
+    }
+    usage
 }
 
 fn expected_usage(request: &ModelRequest, answer: &Answer) -> Usage {

@@ -45,6 +45,7 @@ fn check(request: &ModelRequest, answer: Answer, window: Option<u64>, expected: 
 fn check_usable(answer: Answer, usage: Usage, basis: UsageBasis, stop: StopReason, micros: u64) {
     let expected = Judged {
         amount: amount(micros, usage.total()),
+        basis,
         result: Ok(ModelReply {
             text: answer.text.clone(),
             stop,
@@ -66,8 +67,8 @@ fn check_unusable(
     kind: FailureKind,
     detail: &str,
 ) {
-    let expected = Judged { amount, result: Err(ModelFailure::new(kind, detail)) };
-    check(request, answer, window, expected);
+    let judged = judge(request, &card(), Answered { answer, window });
+    assert_eq!((judged.amount, judged.result), (amount, Err(ModelFailure::new(kind, detail))));
 }
 
 #[test]
@@ -263,15 +264,30 @@ fn impossible_counts_are_held_at_the_most_that_is_possible() {
         output: u64::MAX,
         reasoning: u64::MAX,
     };
-    for usage in [used(most.input + 1, 1), used(1, 101), Some(huge)] {
+    // Each side by itself: a wrong prompt count says nothing about the answer.
+    let held = |input, output| Usage { input, output, ..Usage::default() };
+    // Thinking beyond the limit is believed up to twice the limit and a little.
+    let longest = 2 * 100 + 1024;
+    for (usage, expected) in [
+        (used(most.input + 1, 1), held(most.input, 1)),
+        (used(1, longest + 1), held(1, longest)),
+        (Some(huge), Usage { reasoning: longest, ..held(most.input, longest) }),
+    ] {
         check_usable(
             said("Because.", AnswerStop::End, usage),
-            most,
+            expected,
             UsageBasis::Bounded,
             StopReason::End,
-            most.input + 1000,
+            expected.input + expected.output * 10,
         );
     }
+    check_usable(
+        said("Because.", AnswerStop::End, used(1, 101)),
+        held(1, 101),
+        UsageBasis::Reported,
+        StopReason::End,
+        1011,
+    );
     check_usable(
         said("Because.", AnswerStop::End, Some(most)),
         most,

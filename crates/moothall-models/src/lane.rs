@@ -23,14 +23,27 @@ const MINUTE_NANOS: u64 = 60_000_000_000;
 /// it would hold up everyone else in silence.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
+/// A pause beyond a day is a mistake or a trap.
+const LONGEST_BELIEVED_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What all calls to one model share.
 #[derive(Debug)]
-pub struct Lane {
+pub(crate) struct Lane {
     slots: Semaphore,
     pace: Mutex<Pace>,
     requests: Option<DefaultDirectRateLimiter>,
-    tokens: Option<(DefaultDirectRateLimiter, NonZeroU32)>,
+    tokens: Option<TokenQuota>,
     clock: DefaultClock,
+    /// Held while waiting for a quota.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct TokenQuota {
+    limiter: DefaultDirectRateLimiter,
+    /// The most that can be taken in one piece.
+    burst: NonZeroU32,
+    limit: NonZeroU32,
 }
 
 #[derive(Debug)]
@@ -50,7 +63,7 @@ struct Pace {
 
 impl Lane {
     /// A lane at full width.
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let full = limits.concurrent.get();
         Self {
             slots: Semaphore::new(full as usize),
@@ -67,54 +80,74 @@ impl Lane {
                 .map(|limit| RateLimiter::direct(quota(limit, 10).0)),
             tokens: limits.tokens_per_minute.map(|limit| {
                 let (quota, burst) = quota(limit, 2);
-                (RateLimiter::direct(quota), burst)
+                TokenQuota { limiter: RateLimiter::direct(quota), burst, limit }
             }),
             clock: DefaultClock::default(),
+            turn: tokio::sync::Mutex::new(()),
         }
     }
 
     /// Waits until one more call may start. `tokens` says about how many tokens it has; counting
     /// them takes a while, so it is asked only where they are limited.
-    pub async fn enter(&self, tokens: impl FnOnce() -> u64) -> LanePermit<'_> {
+    ///
+    /// A pause that is too long to sit out is the error: nobody waits an hour in silence.
+    pub(crate) async fn enter(
+        &self,
+        tokens: impl FnOnce() -> u64,
+    ) -> Result<LanePermit<'_>, Duration> {
         let slot = self.slots.acquire().await.ok();
         // A permit from here on, so that a caller who gives up while it waits pays back a slot that
         // is owed.
         let mut permit = LanePermit { lane: self, slot, generation: 0 };
-        self.sit_out_pause().await;
+        self.sit_out_pause().await?;
+        if self.requests.is_some() || self.tokens.is_some() {
+            self.wait_for_quotas(tokens).await;
+            // Once more: a pause may have begun while we waited.
+            self.sit_out_pause().await?;
+        }
+        permit.generation = self.pace().generation;
+        Ok(permit)
+    }
+
+    /// In the order of asking: a large call would otherwise never find the bucket full, because
+    /// small ones drain it.
+    async fn wait_for_quotas(&self, tokens: impl FnOnce() -> u64) {
+        let _turn = self.turn.lock().await;
         if let Some(requests) = &self.requests {
             while let Err(not_yet) = requests.check() {
                 tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
             }
         }
-        if let Some((limiter, burst)) = &self.tokens {
-            // A call larger than the whole allowance is charged the whole allowance: it must be
-            // possible to make it at all.
-            let tokens = u32::try_from(tokens())
-                .ok()
-                .and_then(NonZeroU32::new)
-                .map_or(*burst, |tokens| tokens.min(*burst));
-            while let Ok(Err(not_yet)) = limiter.check_n(tokens) {
-                tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
+        if let Some(TokenQuota { limiter, burst, limit }) = &self.tokens {
+            // A call larger than the bucket is paid for in several bucketfuls, one larger than a
+            // minute's allowance with a whole minute's: it must be possible to make it at all.
+            let mut left = tokens().min(u64::from(limit.get()));
+            while let Some(part) =
+                u32::try_from(left.min(u64::from(burst.get()))).ok().and_then(NonZeroU32::new)
+            {
+                while let Ok(Err(not_yet)) = limiter.check_n(part) {
+                    tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
+                }
+                left -= u64::from(part.get());
             }
         }
-        // Once more: a pause may have begun while we waited for the quotas.
-        self.sit_out_pause().await;
-        permit.generation = self.pace().generation;
-        permit
     }
 
-    async fn sit_out_pause(&self) {
+    async fn sit_out_pause(&self) -> Result<(), Duration> {
         loop {
-            let stopped = self.pace().stopped_until.filter(|until| *until > Instant::now());
+            let now = Instant::now();
+            let stopped = self.pace().stopped_until.filter(|until| *until > now);
             match stopped {
+                Some(until) if until - now > LONGEST_PAUSE => return Err(until - now),
                 Some(until) => tokio::time::sleep_until(until).await,
-                None => return,
+                None => return Ok(()),
             }
         }
     }
 
     /// Calls that may be under way at once at the moment.
-    pub fn width(&self) -> u32 {
+    #[cfg(test)]
+    fn width(&self) -> u32 {
         self.pace().width
     }
 
@@ -140,7 +173,7 @@ fn quota(limit: NonZeroU32, burst_share: u32) -> (Quota, NonZeroU32) {
 /// The right to have one call under way.
 #[derive(Debug)]
 #[must_use = "the slot is free again when the permit is dropped"]
-pub struct LanePermit<'a> {
+pub(crate) struct LanePermit<'a> {
     lane: &'a Lane,
     slot: Option<SemaphorePermit<'a>>,
     generation: u64,
@@ -148,7 +181,7 @@ pub struct LanePermit<'a> {
 
 impl LanePermit<'_> {
     /// The call went well.
-    pub fn succeeded(self) {
+    pub(crate) fn succeeded(self) {
         let mut pace = self.lane.pace();
         pace.successes += 1;
         if pace.width < pace.full && pace.successes >= pace.width {
@@ -163,10 +196,10 @@ impl LanePermit<'_> {
     }
 
     /// The provider asked for less, and perhaps for a pause.
-    pub fn slow_down(self, pause: Option<Duration>) {
+    pub(crate) fn slow_down(self, pause: Option<Duration>) {
         let mut pace = self.lane.pace();
         if let Some(pause) = pause {
-            let until = Instant::now() + pause.min(LONGEST_PAUSE);
+            let until = Instant::now() + pause.min(LONGEST_BELIEVED_PAUSE);
             pace.stopped_until = Some(pace.stopped_until.map_or(until, |other| other.max(until)));
         }
         if self.generation == pace.generation {

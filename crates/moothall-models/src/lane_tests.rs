@@ -22,7 +22,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// A permit that can be had without waiting.
 fn enter_now(lane: &Lane) -> Option<LanePermit<'_>> {
     match poll(pin!(lane.enter(|| 1))) {
-        Poll::Ready(permit) => Some(permit),
+        Poll::Ready(permit) => Some(permit.unwrap()),
         Poll::Pending => None,
     }
 }
@@ -117,15 +117,18 @@ fn a_failure_that_says_nothing_about_speed_changes_nothing() {
 async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
     let lane = lane(4);
     let began = Instant::now();
-    let (first, second, third) =
-        (lane.enter(|| 1).await, lane.enter(|| 1).await, lane.enter(|| 1).await);
+    let (first, second, third) = (
+        lane.enter(|| 1).await.unwrap(),
+        lane.enter(|| 1).await.unwrap(),
+        lane.enter(|| 1).await.unwrap(),
+    );
     first.slow_down(Some(Duration::from_secs(10)));
     second.slow_down(Some(Duration::from_secs(30)));
     third.slow_down(Some(Duration::from_secs(20)));
     let (one, other) = tokio::join!(lane.enter(|| 1), lane.enter(|| 1));
     assert_eq!(began.elapsed(), Duration::from_secs(30));
     drop((one, other));
-    drop(lane.enter(|| 1).await);
+    drop(lane.enter(|| 1).await.unwrap());
     assert_eq!(began.elapsed(), Duration::from_secs(30));
 }
 
@@ -138,7 +141,7 @@ async fn a_pause_that_begins_while_a_call_waits_for_its_quota_stops_that_call_to
         tokens_per_minute: None,
         concurrent: NonZeroU32::new(2).unwrap(),
     });
-    let under_way = lane.enter(|| 1).await;
+    let under_way = lane.enter(|| 1).await.unwrap();
     // The next request is free in 7 ms of real time, which is governor's; the pause is of tokio's
     // time, which leaps.
     while lane.requests.as_ref().unwrap().check().is_ok() {}
@@ -162,14 +165,19 @@ async fn futures_poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Outp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_without_end_holds_the_lane_no_longer_than_we_would_sit_it_out() {
-    // A `Retry-After` of a day made every other call of the lane hang for a day; the one that got
-    // it had long been told to come back.
-    let lane = lane(1);
+async fn a_pause_too_long_to_sit_out_is_told_to_everyone_at_once() {
+    // A `Retry-After` of an hour made every other call of the lane hang in silence.
+    let lane = lane(2);
     let began = Instant::now();
-    lane.enter(|| 1).await.slow_down(Some(Duration::MAX));
-    drop(lane.enter(|| 1).await);
-    assert_eq!(began.elapsed(), LONGEST_PAUSE);
+    let hour = Duration::from_secs(3600);
+    lane.enter(|| 1).await.unwrap().slow_down(Some(hour));
+    assert_eq!(lane.enter(|| 1).await.unwrap_err(), hour);
+    assert_eq!(lane.enter(|| 1).await.unwrap_err(), hour);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // Once what is left can be sat out, it is.
+    tokio::time::sleep(hour - LONGEST_PAUSE).await;
+    drop(lane.enter(|| 1).await.unwrap());
+    assert_eq!(began.elapsed(), hour);
 }
 
 #[test]
@@ -186,7 +194,7 @@ fn a_call_that_gives_up_in_the_queue_leaves_no_trace() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_gives_up_during_a_pause_leaves_no_trace() {
     let lane = lane(4);
-    lane.enter(|| 1).await.slow_down(Some(Duration::from_secs(10)));
+    lane.enter(|| 1).await.unwrap().slow_down(Some(Duration::from_secs(10)));
     for _ in 0..10 {
         assert!(futures_poll_once(pin!(lane.enter(|| 1))).await.is_none());
     }
@@ -203,7 +211,7 @@ async fn a_call_that_gives_up_during_a_pause_gives_back_the_slot_that_is_owed() 
     let late = permits.pop().unwrap();
     permits.pop().unwrap().slow_down(None);
     drop(permits);
-    let newer = lane.enter(|| 1).await;
+    let newer = lane.enter(|| 1).await.unwrap();
     late.slow_down(Some(Duration::from_secs(10)));
     assert_eq!(lane.width(), 4);
     let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(lane.enter(|| 1))).collect();
@@ -242,7 +250,7 @@ async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
                         drop(given_up);
                         continue;
                     }
-                    let permit = lane.enter(|| 1).await;
+                    let permit = lane.enter(|| 1).await.unwrap();
                     let now = under_way.fetch_add(1, Ordering::SeqCst) + 1;
                     most.fetch_max(now, Ordering::SeqCst);
                     tokio::task::yield_now().await;
@@ -332,13 +340,16 @@ fn a_quota_of_any_size_can_be_made() {
 }
 
 #[tokio::test]
-async fn a_call_larger_than_the_whole_allowance_is_still_made() {
+async fn a_call_larger_than_the_bucket_is_paid_for_in_several_bucketfuls() {
     let lane = Lane::new(Limits {
         requests_per_minute: None,
-        tokens_per_minute: NonZeroU32::new(100),
+        // Twelve thousand a minute refill at a hundred a second, beyond a bucket of six thousand.
+        tokens_per_minute: NonZeroU32::new(12_000),
         concurrent: NonZeroU32::MIN,
     });
-    drop(lane.enter(|| u64::MAX).await);
-    // The whole allowance is gone, so the next one waits.
-    assert!(futures_poll_once(pin!(lane.enter(|| 1))).await.is_none());
+    let began = std::time::Instant::now();
+    drop(lane.enter(|| 6_050).await.unwrap());
+    assert!(began.elapsed() >= Duration::from_millis(450), "{:?}", began.elapsed());
+    // The bucket is empty, so the next one waits too; one of any size is possible at all.
+    assert!(futures_poll_once(pin!(lane.enter(|| u64::MAX))).await.is_none());
 }

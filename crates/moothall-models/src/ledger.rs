@@ -1,9 +1,11 @@
 //! The budget of one run: reserve the worst case, then settle for what it really was.
 //!
-//! Invariants: spent + reserved never exceeds the cap, and spent never shrinks. A call that can
+//! Invariants: while providers keep to the limits of a request, spent + reserved never exceeds the
+//! cap; spent never shrinks. A call that can
 //! never fit is refused at once; one that only others' reservations hold back waits, in the order
 //! of asking.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use moothall_core::MicroUsd;
@@ -71,6 +73,13 @@ impl Ledger {
         }
     }
 
+    /// The ledger of a run that goes on: what was spent before counts against the budget.
+    pub fn resume(budget: Budget, spent: Spent) -> Self {
+        let ledger = Self::new(budget);
+        ledger.state().spent = spent;
+        ledger
+    }
+
     /// A ledger without caps, which only counts.
     pub fn unlimited() -> Self {
         Self::new(Budget::default())
@@ -109,7 +118,7 @@ impl Ledger {
         let mut state = self.state();
         state.reserved_usd = state.reserved_usd.saturating_add(worst.usd.unwrap_or_default());
         state.reserved_tokens = state.reserved_tokens.saturating_add(worst.tokens);
-        Reservation { ledger: self, worst, settled: None }
+        Reservation { ledger: self, worst, settled: None, sent: AtomicBool::new(false) }
     }
 
     fn fits_beside_others(&self, worst: Amount) -> bool {
@@ -153,31 +162,47 @@ impl Ledger {
     }
 }
 
-/// Room that one call holds.
+/// Room that one try holds.
+///
+/// Dropping it gives the room back, unless the request was sent: then the provider may bill it, and
+/// the whole reservation counts as spent. So a call that is cancelled on its way costs what it may
+/// have cost.
 #[derive(Debug)]
 #[must_use = "a dropped reservation gives its room back"]
 pub struct Reservation<'a> {
     ledger: &'a Ledger,
     worst: Amount,
     settled: Option<Settlement>,
+    sent: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Settlement {
     Used(Amount),
     Unknown,
+    Free,
 }
 
 impl Reservation<'_> {
-    /// The call used this much. More than was reserved cannot be, and is held at the reservation.
+    /// The request is about to leave: from here on nobody knows whether it is billed.
+    pub fn mark_sent(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+    }
+
+    /// The try used this much. It can be more than was reserved only if the provider ignored the
+    /// limits of the request; it is counted all the same.
     pub fn settle(mut self, used: Amount) {
         self.settled = Some(Settlement::Used(used));
     }
 
-    /// The provider began to answer and nobody knows what it bills: the whole reservation counts as
-    /// spent.
+    /// Nobody knows what the provider bills: the whole reservation counts as spent.
     pub fn settle_unknown(mut self) {
         self.settled = Some(Settlement::Unknown);
+    }
+
+    /// The provider refused the request or never saw it: nothing is billed.
+    pub fn release(mut self) {
+        self.settled = Some(Settlement::Free);
     }
 
     /// What was reserved.
@@ -188,27 +213,32 @@ impl Reservation<'_> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
+        let unsaid =
+            if self.sent.load(Ordering::Relaxed) { Settlement::Unknown } else { Settlement::Free };
         let mut state = self.ledger.state();
         state.reserved_usd = state.reserved_usd.saturating_sub(self.worst.usd.unwrap_or_default());
         state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst.tokens);
-        let spent = &mut state.spent;
-        if let Some(settlement) = self.settled {
-            let used = match settlement {
-                Settlement::Used(used) => used,
-                Settlement::Unknown => {
-                    spent.uncertain_usd =
-                        spent.uncertain_usd.saturating_add(self.worst.usd.unwrap_or_default());
-                    self.worst
-                }
-            };
-            match (used.usd, self.worst.usd) {
-                (Some(used), Some(worst)) => spent.usd = spent.usd.saturating_add(used.min(worst)),
-                _ => spent.unpriced_calls += 1,
+        match self.settled.unwrap_or(unsaid) {
+            Settlement::Free => {}
+            Settlement::Used(used) => state.spent.count(used),
+            Settlement::Unknown => {
+                let uncertain = self.worst.usd.unwrap_or_default();
+                state.spent.uncertain_usd = state.spent.uncertain_usd.saturating_add(uncertain);
+                state.spent.count(self.worst);
             }
-            spent.tokens = spent.tokens.saturating_add(used.tokens.min(self.worst.tokens));
         }
         drop(state);
         self.ledger.changed.notify_waiters();
+    }
+}
+
+impl Spent {
+    fn count(&mut self, used: Amount) {
+        match used.usd {
+            Some(usd) => self.usd = self.usd.saturating_add(usd),
+            None => self.unpriced_calls += 1,
+        }
+        self.tokens = self.tokens.saturating_add(used.tokens);
     }
 }
 

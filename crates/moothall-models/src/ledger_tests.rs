@@ -154,13 +154,45 @@ fn what_a_call_used_is_spent() {
 }
 
 #[test]
-fn a_call_that_claims_more_than_it_reserved_is_held_at_its_reservation() {
+fn a_call_that_used_more_than_it_reserved_is_counted_all_the_same() {
     check_spent(
         CAPPED,
         amount(50, 60),
-        |reservation| reservation.settle(amount(51, u64::MAX)),
-        Spent { usd: usd(50), tokens: 60, ..Spent::default() },
+        |reservation| reservation.settle(amount(51, 61)),
+        Spent { usd: usd(51), tokens: 61, ..Spent::default() },
     );
+}
+
+#[test]
+fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
+    check_spent(
+        CAPPED,
+        amount(50, 60),
+        |reservation| {
+            reservation.mark_sent();
+            drop(reservation);
+        },
+        Spent { usd: usd(50), tokens: 60, uncertain_usd: usd(50), ..Spent::default() },
+    );
+    // A provider that refused it bills nothing.
+    check_spent(
+        CAPPED,
+        amount(50, 60),
+        |reservation| {
+            reservation.mark_sent();
+            reservation.release();
+        },
+        Spent::default(),
+    );
+}
+
+#[test]
+fn a_run_that_goes_on_has_spent_what_it_spent_before() {
+    let spent = Spent { usd: usd(900_000), ..Spent::default() };
+    let ledger = Ledger::resume(dollars(1_000_000).budget, spent);
+    assert_eq!(ledger.spent(), spent);
+    assert!(now(&ledger, amount(100_001, 0)).is_err());
+    assert!(now(&ledger, amount(100_000, 0)).is_ok());
 }
 
 #[test]
@@ -275,7 +307,10 @@ proptest! {
                 }
                 Act::Settle { which, used } => {
                     if let Some(reservation) = take(which) {
-                        reservation.settle(used);
+                        // A provider that keeps to the limits of the request.
+                        let worst = reservation.worst();
+                        let usd = used.usd.min(worst.usd);
+                        reservation.settle(Amount { usd, tokens: used.tokens.min(worst.tokens) });
                     }
                 }
                 Act::Lose { which } => {

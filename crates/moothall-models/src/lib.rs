@@ -24,7 +24,6 @@ pub use crate::backend::{AnswerFuture, Answered, Backend, Bill, Call, FailedTry,
 pub use crate::catalog::Catalog;
 pub use crate::demo::{DEMO_MODEL, Demo};
 pub use crate::gateway::{CallReport, Gateway, GatewayOptions, RecordingMode};
-pub use crate::lane::{Lane, LanePermit};
 pub use crate::ledger::{Amount, Budget, Ledger, Reservation, Spent};
 pub use crate::recording::Recordings;
 pub use crate::schema_check::{SchemaCheck, UnusableSchema};

@@ -53,6 +53,20 @@ impl Secret {
         clean
     }
 
+    /// As [`Self::remove_from`] for text that comes in pieces: takes what can be shown out of
+    /// `pending`, and leaves behind what may be the beginning of the secret.
+    pub(crate) fn take_harmless(&self, pending: &mut String) -> String {
+        let secret = self.expose();
+        if secret.len() < SHORTEST {
+            return std::mem::take(pending);
+        }
+        let mut clean = pending.replace(secret, "***");
+        let beginnings = (1..secret.len()).rev().filter_map(|length| secret.get(..length));
+        let held = beginnings.into_iter().find(|start| clean.ends_with(start)).map_or(0, str::len);
+        *pending = clean.split_off(clean.len() - held);
+        clean
+    }
+
     /// Whether `text` holds the secret; quicker than removing it, and the usual answer is no.
     pub fn is_in(&self, text: &str) -> bool {
         self.expose().len() >= SHORTEST && text.contains(self.expose())

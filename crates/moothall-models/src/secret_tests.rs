@@ -26,3 +26,17 @@ fn the_beginning_of_a_secret_at_a_cut_is_removed_too() {
 fn a_secret_too_short_to_be_one_does_not_blank_out_words() {
     assert_eq!(Secret::new("a".to_owned()).remove_from("a banana"), "a banana");
 }
+
+#[test]
+fn a_secret_that_comes_in_pieces_is_removed_too() {
+    let key = Secret::new("sk-0123456789".to_owned());
+    let text = "your key is sk-0123456789, yes";
+    for cut in 0..text.len() {
+        let (mut pending, mut shown) = (String::new(), String::new());
+        for piece in [&text[..cut], &text[cut..]] {
+            pending.push_str(piece);
+            shown.push_str(&key.take_harmless(&mut pending));
+        }
+        assert_eq!(shown + &pending, "your key is ***, yes", "cut at {cut}");
+    }
+}

@@ -9,6 +9,7 @@ mod failure;
 mod framing;
 mod ollama;
 mod openai;
+mod parts;
 mod schema;
 
 use moothall_core::model::{Block, FailureKind, ModelFailure, ModelRequest, OutputSchema, Usage};
@@ -111,6 +112,14 @@ pub fn encode(
         .filter(|_| !card.structured)
         .map(|schema| with_schema_in_words(request, schema));
     let request = in_words.as_ref().unwrap_or(request);
+    if provider.wire == Wire::OllamaChat
+        && let Some(window) =
+            card.context.filter(|window| request.prompt_tokens_expected() > *window)
+    {
+        // Older servers would drop its beginning and say nothing.
+        let detail = format!("the prompt does not fit the model's window of {window} tokens");
+        return Err(ModelFailure::new(FailureKind::ContextOverflow, detail));
+    }
     let encoded = match provider.wire {
         Wire::OpenAiChat => openai::encode(provider, card, request, delivery),
         Wire::AnthropicMessages => anthropic::encode(provider, card, request, delivery),

@@ -107,10 +107,10 @@ impl Context {
         if !matches!(recording, RecordingMode::Replay(_)) && !model.is_demo() {
             self.check_reachable(model)?;
         }
-        let keys: BTreeMap<_, _> = self
-            .keys
-            .providers()
-            .filter_map(|name| Some((name.to_owned(), self.keys.get(name)?.clone())))
+        // Only keys that may go where their provider is; a workflow may ask more than one.
+        let checked = self.catalog.providers().filter(|own| self.refuse_stray_key(own).is_ok());
+        let keys: BTreeMap<_, _> = checked
+            .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
         Ok(Gateway::new(GatewayOptions { catalog: self.catalog.clone(), keys, retry, recording }))

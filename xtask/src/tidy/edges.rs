@@ -40,6 +40,7 @@ pub(crate) const TABLE: &[Row] = &[
         tests_use: &["moothall-testkit"],
     },
     Row { name: "moothall-models", uses: &["moothall-core"], tests_use: &["moothall-testkit"] },
+    Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
     // Nothing, and no testkit either: core's tests need no runtime.
     Row { name: "moothall-core", uses: &[], tests_use: &[] },

@@ -16,11 +16,12 @@ pub struct ModelFailure {
     /// The HTTP status, where one was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long the provider asked us to wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How long the provider asked us to wait. Not written: it differs between two equal runs.
+    #[serde(skip)]
     pub retry_after_ms: Option<u64>,
-    /// The most that all tries of this call can have cost; absent where the price is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most that all tries of this call can have cost; absent where the price is unknown. Not
+    /// written: it depends on how often it was tried.
+    #[serde(skip)]
     pub cost_at_most_micro_usd: Option<MicroUsd>,
 }
 

@@ -200,8 +200,22 @@ pub enum Role {
 
 /// Sampling temperature in thousandths, so that requests hash without floating point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u16", into = "u16")]
 pub struct Temperature(u16);
+
+impl TryFrom<u16> for Temperature {
+    type Error = &'static str;
+
+    fn try_from(thousandths: u16) -> Result<Self, Self::Error> {
+        Self::from_thousandths(thousandths).ok_or("a temperature is at most 2000 thousandths")
+    }
+}
+
+impl From<Temperature> for u16 {
+    fn from(temperature: Temperature) -> Self {
+        temperature.0
+    }
+}
 
 impl Temperature {
     /// Always the likeliest word.
@@ -233,11 +247,26 @@ pub enum Effort {
 /// A JSON schema with its exact text: the order of fields is the order in which models answer, and
 /// the hash is of these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenSchema")]
 pub struct OutputSchema {
-    /// A short name that providers want for it.
-    pub name: Arc<str>,
+    name: Arc<str>,
     text: Arc<str>,
+}
+
+/// A schema as it stands in a file, before anyone looked at it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSchema {
+    name: String,
+    text: String,
+}
+
+impl TryFrom<WrittenSchema> for OutputSchema {
+    type Error = InvalidSchema;
+
+    fn try_from(written: WrittenSchema) -> Result<Self, InvalidSchema> {
+        Self::parse(&written.name, &written.text)
+    }
 }
 
 /// A text that cannot be an output schema.
@@ -277,11 +306,20 @@ impl OutputSchema {
         Self { name: name.into(), text: value.to_string().into() }
     }
 
+    /// A short name that providers want for it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The schema's JSON, compact, fields in the order they were written.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
+
+/// Room for what a provider puts before the prompt without telling: chat templates, instructions for
+/// structured output. The longest seen are well below a hundred tokens.
+const HIDDEN_TEMPLATE_TOKENS: u64 = 512;
 
 impl ModelRequest {
     /// A question with nothing but its text.
@@ -325,7 +363,8 @@ impl ModelRequest {
 
     /// A prompt size that is never too small, for reservations.
     pub fn prompt_tokens_at_most(&self) -> u64 {
-        self.prompt_texts().map(tokens_at_most).sum::<u64>() + self.framing_tokens() * 2
+        let framing = HIDDEN_TEMPLATE_TOKENS + 16 * self.blocks().count() as u64;
+        self.prompt_texts().map(tokens_at_most).sum::<u64>() + framing
     }
 
     /// The prompt size to expect.
@@ -333,7 +372,8 @@ impl ModelRequest {
         self.prompt_texts().map(tokens_expected).sum::<u64>() + self.framing_tokens()
     }
 
-    fn blocks(&self) -> impl Iterator<Item = &Block> {
+    /// Every block, instructions first.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.system.iter().chain(self.turns.iter().map(|turn| &turn.block))
     }
 

@@ -58,7 +58,7 @@ fn everything_the_provider_sees_changes_the_hash() {
 fn a_schema_keeps_the_order_of_its_fields() {
     let schema = OutputSchema::parse("my score!", r#"{ "z": 1, "a": {"y": 2, "b": 3} }"#).unwrap();
     assert_eq!(schema.text(), r#"{"z":1,"a":{"y":2,"b":3}}"#);
-    assert_eq!(&*schema.name, "my_score_");
+    assert_eq!(schema.name(), "my_score_");
 }
 
 #[test]
@@ -91,4 +91,12 @@ fn temperature_stays_in_the_range_that_providers_share() {
 fn the_expected_prompt_fits_below_the_bound() {
     let request = ModelRequest { system: vec![Block::new("You are terse.")], ..request() };
     assert!(request.prompt_tokens_expected() <= request.prompt_tokens_at_most());
+}
+
+#[test]
+fn a_file_cannot_smuggle_in_what_the_code_could_not_make() {
+    assert!(serde_json::from_str::<Temperature>("700").is_ok());
+    assert!(serde_json::from_str::<Temperature>("65535").is_err());
+    assert!(serde_json::from_str::<OutputSchema>(r#"{"name":"a","text":"{}"}"#).is_ok());
+    assert!(serde_json::from_str::<OutputSchema>(r#"{"name":"a","text":"not json"}"#).is_err());
 }

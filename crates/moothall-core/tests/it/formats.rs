@@ -71,10 +71,7 @@ fn reply() -> ModelReply {
 }
 
 fn failure() -> ModelFailure {
-    let failure = ModelFailure::new(FailureKind::RateLimited, "slow down")
-        .with_status(429)
-        .with_retry_after_ms(Some(7_000));
-    ModelFailure { cost_at_most_micro_usd: Some(MicroUsd::ZERO), ..failure }
+    ModelFailure::new(FailureKind::RateLimited, "slow down").with_status(429)
 }
 
 fn finding() -> Finding {
@@ -135,7 +132,7 @@ fn events_keep_their_form() {
             detail: "no room".to_owned(),
         },
         RunEventBody::OutputRejected {
-            effect_id: id.clone(),
+            effect_id: id,
             problems: vec!["count is missing".to_owned()],
         },
         RunEventBody::RunPaused { reason: PauseReason::Budget, detail: "more money".to_owned() },
@@ -148,7 +145,10 @@ fn events_keep_their_form() {
         .map(|(seq, body)| SequencedEvent {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
             seq,
-            event: if seq < 5 { RunEvent::about(&id, body) } else { RunEvent::of_run(body) },
+            event: match body.effect_id().cloned() {
+                Some(id) => RunEvent::about(&id, body),
+                None => RunEvent::of_run(body),
+            },
         })
         .collect();
     events.iter().for_each(round_trip);
@@ -169,6 +169,25 @@ fn steps_and_outcomes_keep_their_form() {
     });
     steps.iter().for_each(round_trip);
     assert_json_snapshot!(steps);
+}
+
+#[test]
+fn what_does_not_hold_together_cannot_be_read() {
+    use serde_json::from_value;
+    let outcome = Outcome::new(vec![finding()], Conclusion::Unusable { text: String::new() });
+    let mut forged = serde_json::to_value(&outcome).unwrap();
+    forged["verdict"] = json!("pass");
+    assert!(from_value::<Outcome>(forged).is_err(), "a verdict against its findings");
+
+    let body = RunEventBody::OutputRejected { effect_id: effect_id(), problems: Vec::new() };
+    let mut forged = serde_json::to_value(RunEvent::about(&effect_id(), body)).unwrap();
+    forged["key"] = json!("run:run_finished");
+    assert!(from_value::<RunEvent>(forged).is_err(), "a key that is another event's");
+
+    for rule in ["output.schema", "Output.schema", "output", "output.", "a.b\nverdict.pass"] {
+        let read = from_value::<RuleId>(json!(rule)).is_ok();
+        assert_eq!(read, rule == "output.schema", "{rule:?}");
+    }
 }
 
 #[test]

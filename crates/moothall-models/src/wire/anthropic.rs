@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::openai::{CacheControl, effort_word, role};
+use super::parts::{CacheControl, effort_word, role};
 use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider};
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use moothall_core::model::{FailureKind, ModelFailure};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// The longest pause that a header can ask for; beyond it the number is a mistake or a trap.
 const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
@@ -25,37 +26,48 @@ const OVERFLOW: [&str; 9] = [
 /// The failure that an HTTP status and its body stand for.
 pub(super) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> ModelFailure {
     let text = String::from_utf8_lossy(body);
-    let kind = match status {
-        401 | 403 => FailureKind::Auth,
+    ModelFailure::new(kind_of(status, &text), message(&text))
+        .with_status(status)
+        .with_retry_after_ms(retry_after_ms)
+}
+
+/// One table for statuses and for the codes that stand in bodies.
+fn kind_of(status: u16, words: &str) -> FailureKind {
+    match status {
+        401..=403 => FailureKind::Auth,
         404 => FailureKind::BadRequest,
         408 => FailureKind::TimedOut,
-        400 | 413 | 422 if says_overflow(&text) => FailureKind::ContextOverflow,
+        400 | 413 | 422 if says_overflow(words) => FailureKind::ContextOverflow,
+        // Some providers call a bad key a bad request, and an empty account too many requests.
+        400 | 429 if says_account(words) => FailureKind::Auth,
         429 => FailureKind::RateLimited,
         503 | 529 => FailureKind::Overloaded,
         // 409 and 425 ask to come again later.
         409 | 425 | 500..=599 => FailureKind::Server,
         _ => FailureKind::BadRequest,
-    };
-    ModelFailure::new(kind, message(&text)).with_status(status).with_retry_after_ms(retry_after_ms)
+    }
 }
 
 /// The failure that an error object in the middle of a good answer stands for.
 pub(super) fn of_error_object(error: &ErrorObject) -> ModelFailure {
     let words = &error.words;
-    let kind = if words.contains("overloaded")
-        || words.contains("unavailable")
-        || matches!(error.code, Some(503 | 529))
-    {
-        FailureKind::Overloaded
-    } else if words.contains("rate_limit")
-        || words.contains("rate limit")
-        || error.code == Some(429)
-    {
-        FailureKind::RateLimited
-    } else if says_overflow(words) {
-        FailureKind::ContextOverflow
-    } else {
-        FailureKind::Server
+    let kind = match error.code {
+        Some(status @ 400..=599) => kind_of(status, words),
+        _ if words.contains("overloaded") || words.contains("unavailable") => {
+            FailureKind::Overloaded
+        }
+        _ if says_account(words)
+            || words.contains("authentication")
+            || words.contains("permission") =>
+        {
+            FailureKind::Auth
+        }
+        _ if words.contains("rate_limit") || words.contains("rate limit") => {
+            FailureKind::RateLimited
+        }
+        _ if says_overflow(words) => FailureKind::ContextOverflow,
+        _ if words.contains("invalid_request") => FailureKind::BadRequest,
+        _ => FailureKind::Server,
     };
     ModelFailure::new(
         kind,
@@ -63,16 +75,41 @@ pub(super) fn of_error_object(error: &ErrorObject) -> ModelFailure {
     )
 }
 
+/// Words with which providers say that the key or the account behind it is the trouble.
+fn says_account(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    [
+        "insufficient_quota",
+        "api key not valid",
+        "api_key_invalid",
+        "invalid_api_key",
+        "credit balance",
+    ]
+    .iter()
+    .any(|words| text.contains(words))
+}
+
 /// The error part of a message, in the three shapes that exist on every wire: a string, or an
 /// object with a message, a type and perhaps a code, which is a number for some providers and a
 /// word for others.
 #[derive(Debug, Deserialize)]
-#[serde(from = "Value")]
+#[serde(from = "Box<RawValue>")]
 pub(super) struct ErrorObject {
     message: Option<String>,
-    code: Option<u64>,
+    code: Option<u16>,
     /// All that it says, in lower case.
     words: String,
+}
+
+/// No complaint is this long; what is, would be dear to take apart.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+impl From<Box<RawValue>> for ErrorObject {
+    fn from(error: Box<RawValue>) -> Self {
+        let readable = Some(error.get()).filter(|text| text.len() <= MAX_ERROR_BYTES);
+        let value: Option<Value> = readable.and_then(|text| serde_json::from_str(text).ok());
+        Self::from(value.unwrap_or_default())
+    }
 }
 
 impl From<Value> for ErrorObject {
@@ -81,9 +118,10 @@ impl From<Value> for ErrorObject {
         let message = error.as_str().or_else(|| text("message"));
         let words: Vec<&str> =
             [text("type"), text("code"), message].into_iter().flatten().collect();
+        let code = error.get("code").and_then(Value::as_u64);
         Self {
             message: message.map(str::to_owned),
-            code: error.get("code").and_then(Value::as_u64),
+            code: code.and_then(|code| u16::try_from(code).ok()),
             words: words.join(" ").to_ascii_lowercase(),
         }
     }

@@ -14,7 +14,7 @@ fn every_status_has_its_class() {
         (301, FailureKind::BadRequest),
         (400, FailureKind::BadRequest),
         (401, FailureKind::Auth),
-        (402, FailureKind::BadRequest),
+        (402, FailureKind::Auth),
         (403, FailureKind::Auth),
         (404, FailureKind::BadRequest),
         (405, FailureKind::BadRequest),
@@ -184,4 +184,35 @@ fn an_absurd_pause_is_held_at_a_day() {
         check_retry(&[("retry-after", value)], Some(DAY_MS));
     }
     check_retry(&[("retry-after-ms", "1e300")], Some(DAY_MS));
+}
+
+#[test]
+fn a_bad_key_and_an_empty_account_are_not_tried_again_whatever_their_status() {
+    let kind = |status: u16, body: &str| of_status(status, None, body.as_bytes()).kind;
+    let empty = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+    assert_eq!(kind(429, empty), FailureKind::Auth);
+    let google = r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#;
+    assert_eq!(kind(400, google), FailureKind::Auth);
+    assert_eq!(kind(429, r#"{"error":{"message":"slow down"}}"#), FailureKind::RateLimited);
+}
+
+#[test]
+fn a_code_inside_a_body_is_read_like_a_status() {
+    let kind = |json: &str| of_error_object(&serde_json::from_str(json).unwrap()).kind;
+    assert_eq!(kind(r#"{"code":401,"message":"No auth"}"#), FailureKind::Auth);
+    assert_eq!(kind(r#"{"code":402,"message":"Pay"}"#), FailureKind::Auth);
+    assert_eq!(kind(r#"{"code":400,"message":"Bad"}"#), FailureKind::BadRequest);
+    assert_eq!(kind(r#"{"code":502,"message":"Down"}"#), FailureKind::Server);
+    assert_eq!(
+        kind(r#"{"type":"invalid_request_error","message":"Bad"}"#),
+        FailureKind::BadRequest
+    );
+    assert_eq!(kind(r#"{"message":"Who knows"}"#), FailureKind::Server);
+}
+
+#[test]
+fn an_endless_complaint_is_not_taken_apart() {
+    let long = format!(r#"{{"message":"{}"}}"#, "x".repeat(MAX_ERROR_BYTES));
+    let failure = of_error_object(&serde_json::from_str(&long).unwrap());
+    assert_eq!(failure.detail, "the provider reported an error without a message");
 }

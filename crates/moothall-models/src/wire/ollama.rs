@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::openai::{effort_word, join, role};
+use super::parts::{effort_word, join, role};
 use super::{Answer, AnswerStop, Delivery, Encoded, malformed, write_body};
 use crate::catalog::ModelCard;
 
@@ -37,6 +37,8 @@ pub(super) fn encode(
         model: request.model.name(),
         messages: system.into_iter().chain(turns).collect(),
         stream: delivery == Delivery::Streamed,
+        truncate: false,
+        shift: false,
         format,
         think: request.effort.filter(|_| card.effort).map(effort_word),
         options: Options {
@@ -64,6 +66,9 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Message<'a>>,
     stream: bool,
+    /// Newer servers then refuse a prompt that does not fit instead of dropping its beginning.
+    truncate: bool,
+    shift: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]

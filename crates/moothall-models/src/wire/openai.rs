@@ -1,13 +1,16 @@
 //! OpenAI chat completions, which OpenAI, Google, Groq, OpenRouter and most local servers speak.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use moothall_core::model::{Block, CacheFor, Effort, ModelFailure, ModelRequest, Role, Usage};
+use moothall_core::model::{Block, CacheFor, ModelFailure, ModelRequest, Usage};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
+use super::parts::{CacheControl, effort_word, join, role};
 use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider, SchemaForm};
 
@@ -36,7 +39,11 @@ impl Serialize for Body<'_> {
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", request.model.name())?;
         body.serialize_entry("messages", &messages(request, provider.cache_control_in_parts))?;
-        body.serialize_entry(&provider.max_tokens_field, &request.max_tokens)?;
+        // A server that merely speaks the language knows the old name of the limit, and writes without
+        // end where it is given the new one.
+        let stranger = provider.own_address && !card.listed;
+        let limit = if stranger { "max_tokens" } else { provider.max_tokens_field.as_str() };
+        body.serialize_entry(limit, &request.max_tokens)?;
         if let (Some(temperature), true) = (request.temperature, card.temperature) {
             body.serialize_entry("temperature", &temperature.as_decimal())?;
         }
@@ -49,7 +56,7 @@ impl Serialize for Body<'_> {
             let strict =
                 provider.schema != SchemaForm::Strict || schema::requires_everything(&schema);
             let json_schema = JsonSchema {
-                name: &wanted.name,
+                name: wanted.name(),
                 strict,
                 schema: schema::bend(&schema, provider.schema),
             };
@@ -107,25 +114,6 @@ struct Part<'a> {
     cache_control: Option<CacheControl>,
 }
 
-/// Anthropic's cache mark, which OpenRouter passes through.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct CacheControl {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl: Option<&'static str>,
-}
-
-impl From<CacheFor> for CacheControl {
-    fn from(cache: CacheFor) -> Self {
-        let ttl = match cache {
-            CacheFor::FiveMinutes => None,
-            CacheFor::OneHour => Some("1h"),
-        };
-        Self { kind: "ephemeral", ttl }
-    }
-}
-
 fn messages(request: &ModelRequest, parts: bool) -> Vec<Message<'_>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.system.is_empty() {
@@ -156,29 +144,6 @@ fn content(blocks: &[Block], parts: bool) -> Content<'_> {
     Content::Text(join(blocks))
 }
 
-/// Blocks as one text; most chat templates take a single system message.
-pub(super) fn join(blocks: &[Block]) -> Cow<'_, str> {
-    match blocks {
-        [only] => Cow::Borrowed(&only.text),
-        many => Cow::Owned(many.iter().map(|block| &*block.text).collect::<Vec<_>>().join("\n\n")),
-    }
-}
-
-pub(super) fn role(role: Role) -> &'static str {
-    match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    }
-}
-
-pub(super) fn effort_word(effort: Effort) -> &'static str {
-    match effort {
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-    }
-}
-
 /// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries
 /// `message`.
 #[derive(Deserialize)]
@@ -187,10 +152,37 @@ struct Completion<'a> {
     error: Option<ErrorObject>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    choices: Vec<Choice<'a>>,
+    #[serde(borrow, default, deserialize_with = "first")]
+    choices: Option<Choice<'a>>,
     #[serde(default)]
     usage: Option<WireUsage>,
+}
+
+/// The first choice; we ask for one. A list of millions must not become millions of structs.
+fn first<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Choice<'a>>, D::Error> {
+    struct First;
+
+    impl<'de> Visitor<'de> for First {
+        type Value = Option<Choice<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of choices")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let first = list.next_element()?;
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(first)
+        }
+    }
+
+    deserializer.deserialize_any(First)
 }
 
 #[derive(Deserialize)]
@@ -307,7 +299,7 @@ impl Stream {
         if let Some(usage) = completion.usage {
             self.usage = Some(usage.ours());
         }
-        let Some(choice) = completion.choices.into_iter().next() else { return Ok(None) };
+        let Some(choice) = completion.choices else { return Ok(None) };
         if let Some(error) = choice.error {
             return Err(of_error_object(&error));
         }

@@ -148,15 +148,35 @@ async fn requests_per_minute_hold_for_calls_made_at_once() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_gives_its_room_back_and_closes_its_connection() {
-    let budget = Budget { usd: None, tokens: Some(5000) };
-    let desk = Desk::with(ProviderSettings::default(), Ledger::new(budget)).await;
+async fn dropping_a_call_that_was_sent_counts_what_it_may_cost_and_closes_its_connection() {
+    let desk = Desk::new().await;
     desk.server.script([Fault::Hang]);
-    let request = request(Wire::OpenAi);
+    let request = request(Wire::Anthropic);
     let hanging = desk.gateway.call(&request, &desk.ledger, None);
-    assert!(tokio::time::timeout(Duration::from_millis(100), hanging).await.is_err());
-    assert_eq!(desk.ledger.spent().tokens, 0);
+    assert!(tokio::time::timeout(Duration::from_millis(300), hanging).await.is_err());
+    let worst = desk.gateway.catalog().card(&request.model).prices.unwrap().cost_at_most(&request);
+    let spent = desk.ledger.spent();
+    assert_eq!((spent.usd, spent.uncertain_usd), (worst, worst));
+    while desk.server.stats().abandoned == 0 {
+        tokio::task::yield_now().await;
+    }
     desk.call(&request).await.result.unwrap();
+}
+
+#[tokio::test]
+async fn dropping_a_call_that_waits_for_its_turn_costs_nothing() {
+    let settings =
+        ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
+    let desk = Desk::with(settings, Ledger::unlimited()).await;
+    desk.server.script([Fault::Hang]);
+    let request = request(Wire::Anthropic);
+    let hanging = desk.gateway.call(&request, &desk.ledger, None);
+    let other = Ledger::unlimited();
+    let waiting = desk.gateway.call(&request, &other, None);
+    let both = async { tokio::join!(hanging, waiting) };
+    assert!(tokio::time::timeout(Duration::from_millis(300), both).await.is_err());
+    assert_eq!(other.spent(), Default::default());
+    assert_eq!(desk.server.stats().received, 1);
 }
 
 #[tokio::test]

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use moothall_core::ask::Ask;
 use moothall_core::model::{
-    Block, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason,
+    Block, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason,
 };
 use moothall_core::receipt::EffectRecord;
 use moothall_core::structured::OutputCheck;
 use moothall_core::{
-    Conclusion, Effect, EffectResult, Outcome, RunEvent, RunEventBody, Workflow as _,
+    Conclusion, Effect, EffectResult, Outcome, PauseReason, RunEvent, RunEventBody, Workflow as _,
 };
 use moothall_models::{Gateway, Ledger, Listener, RecordingMode, Recordings, SchemaCheck};
 use serde_json::{Value, json};
@@ -58,13 +58,13 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
     let (outcome, last) = driven?;
-    let saved =
-        write_events(args, &record).and_then(|()| write_receipt(args, &record, &model, &outcome));
+    let saved = write_events(args, &record)
+        .and_then(|()| write_receipt(args, &record, &model, outcome.as_ref()));
     let report = Report {
         context: &context,
         model: &model,
         record: &record,
-        outcome: &outcome,
+        outcome: outcome.as_ref(),
         last: &last,
         ledger: &ledger,
         live,
@@ -172,9 +172,10 @@ fn write_receipt(
     args: &AskArgs,
     record: &RunRecord,
     model: &ModelName,
-    outcome: &Outcome,
+    outcome: Option<&Outcome>,
 ) -> anyhow::Result<()> {
-    if let Some(path) = &args.receipt {
+    // A paused run has no verdict yet, so it has no receipt.
+    if let (Some(path), Some(outcome)) = (&args.receipt, outcome) {
         let receipt = record.receipt(Ask::NAME, model, &outcome.findings).write()?;
         fs_err::write(path, receipt).map_err(|error| {
             CliError::failed("the receipt cannot be written").with_source(error)
@@ -186,23 +187,25 @@ fn write_receipt(
 /// The last answer of a run, usable or not.
 type LastAnswer = Result<ModelReply, ModelFailure>;
 
-/// Performs what the workflow asks for, one effect after the other, until it is done.
+/// Performs what the workflow asks for until it is done, or until the budget pauses it: then there
+/// is no outcome, and the same question could be asked with more money.
 async fn drive(
     mut workflow: Ask,
     gateway: &Gateway,
     ledger: &Ledger,
     live: bool,
     record: &mut RunRecord,
-) -> anyhow::Result<(Outcome, LastAnswer)> {
+) -> anyhow::Result<(Option<Outcome>, LastAnswer)> {
     let mut last = None;
     let mut step = workflow.start();
     loop {
         record.publish(step.publish);
         if let (Some(outcome), Some(last)) = (step.outcome, last.take()) {
-            return Ok((outcome, last));
+            return Ok((Some(outcome), last));
         }
-        let Some((id, effect)) = step.perform.pop() else {
-            anyhow::bail!("the workflow waits for nothing")
+        let mut perform = step.perform.into_iter();
+        let (Some((id, effect)), None) = (perform.next(), perform.next()) else {
+            anyhow::bail!("a question is one effect at a time")
         };
         let request_sha256 = effect.request_hash()?;
         let request = match effect {
@@ -212,6 +215,14 @@ async fn drive(
         let mut screen = Screen::default();
         let listener = live.then_some(&mut screen as &mut dyn Listener);
         let report = gateway.call(&request, ledger, listener).await;
+        if let Err(failure) = &report.result
+            && failure.kind == FailureKind::OverBudget
+        {
+            let detail = failure.detail.clone();
+            let paused = RunEventBody::RunPaused { reason: PauseReason::Budget, detail };
+            record.publish([RunEvent::of_run(paused)]);
+            return Ok((None, report.result));
+        }
         last = Some(report.result.clone());
         let result = EffectResult::from(report.result);
         record.effect(
@@ -250,7 +261,8 @@ struct Report<'a> {
     context: &'a Context,
     model: &'a ModelName,
     record: &'a RunRecord,
-    outcome: &'a Outcome,
+    /// None where the budget paused the run.
+    outcome: Option<&'a Outcome>,
     last: &'a LastAnswer,
     ledger: &'a Ledger,
     live: bool,
@@ -258,8 +270,8 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn print_text(&self) -> anyhow::Result<Exit> {
-        let (Conclusion::Answered { text, value }, Ok(reply)) =
-            (&self.outcome.conclusion, self.last)
+        let (Some(Conclusion::Answered { text, value }), Ok(reply)) =
+            (self.conclusion(), self.last)
         else {
             return Err(self.error().into());
         };
@@ -295,8 +307,9 @@ impl Report<'_> {
             "run_id": self.record.run_id,
             "model": self.model,
             "demonstration": self.model.is_demo(),
-            "verdict": self.outcome.verdict,
-            "findings": self.outcome.findings,
+            "paused": self.outcome.is_none(),
+            "verdict": self.outcome.map(|outcome| outcome.verdict),
+            "findings": self.outcome.map(|outcome| &outcome.findings),
             "latency_ms": timing.latency_ms,
             "tries": timing.tries,
             "spent": {
@@ -311,40 +324,45 @@ impl Report<'_> {
                 "text": reply.text,
                 "stop": reply.stop,
                 "answered_by": reply.model,
-                "usage": reply.usage,
+                "usage": self.record.usage(),
                 "usage_basis": reply.usage_basis,
-                "cost_usd": reply.cost_micro_usd.map(moothall_core::MicroUsd::decimal),
+                "cost_usd": self.record.cost().map(moothall_core::MicroUsd::decimal),
             }),
-            Err(failure) => json!({ "failure": failure }),
+            Err(failure) => {
+                json!({ "failure": failure, "retry_after_ms": failure.retry_after_ms })
+            }
         };
         if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
             report.extend(fields);
-            if let Conclusion::Answered { value: Some(value), .. } = &self.outcome.conclusion {
+            if let Some(Conclusion::Answered { value: Some(value), .. }) = self.conclusion() {
                 report.insert("value".to_owned(), value.clone());
             }
         }
         terminal::print(&format!("{report:#}\n"))?;
-        match &self.outcome.conclusion {
-            Conclusion::Answered { .. } => Ok(Exit::Fine),
+        match self.conclusion() {
+            Some(Conclusion::Answered { .. }) => Ok(Exit::Fine),
             _ => Err(self.error().into()),
         }
+    }
+
+    fn conclusion(&self) -> Option<&Conclusion> {
+        self.outcome.map(|outcome| &outcome.conclusion)
     }
 
     fn error(&self) -> CliError {
         match self.last {
             Err(failure) => failure::of_call(self.context, self.model, failure),
             Ok(reply) => {
-                let problems: Vec<_> =
-                    self.outcome.findings.iter().map(|finding| finding.message.as_str()).collect();
-                CliError::failed(format!(
-                    "{} did not answer as the schema asks: {}",
-                    self.model,
-                    problems.join("; ")
-                ))
-                .with_hint(match reply.stop {
-                    StopReason::MaxTokens => "allow more with `--max-tokens`",
-                    _ => "`--json` shows the answer; a larger model or a simpler schema may help",
-                })
+                let findings = self.outcome.map_or(&[][..], |outcome| &outcome.findings);
+                let problems: Vec<_> = findings.iter().map(|finding| &*finding.message).collect();
+                let (model, problems) = (self.model, problems.join("; "));
+                CliError::failed(format!("{model} did not answer as it was asked to: {problems}"))
+                    .with_hint(match reply.stop {
+                        StopReason::MaxTokens => "allow more with `--max-tokens`",
+                        _ => {
+                            "`--json` shows the answer; a larger model or a simpler schema may help"
+                        }
+                    })
             }
         }
     }

@@ -25,6 +25,9 @@ fn hint(context: &Context, model: &ModelName, failure: &ModelFailure) -> Option<
     match failure.kind {
         // Without a status nobody refused the key: we did, and said why.
         FailureKind::Auth if failure.status.is_none() => None,
+        FailureKind::Auth if matches!(failure.status, Some(402 | 429)) => {
+            Some("has the account behind the key any credit left?".to_owned())
+        }
         FailureKind::Auth => match context.keys.source(model.provider()) {
             Some(source) => Some(format!("is the key from {source} right, and may it use this model?")),
             None => context.keys.hint(model.provider()).map(str::to_owned),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use moothall_core::model::ModelName;
+use moothall_core::model::{ModelName, ModelReply, Usage};
 use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
-use moothall_core::{EffectId, Finding, RunEvent, RunId, SequencedEvent};
+use moothall_core::{EffectId, EffectResult, Finding, MicroUsd, RunEvent, RunId, SequencedEvent};
 
 use crate::error::CliError;
 
@@ -54,6 +54,23 @@ impl RunRecord {
             tries: sum.tries + one.tries,
         };
         self.timing.values().fold(Timing { latency_ms: 0, tries: 0 }, sum)
+    }
+
+    /// The tokens of all answers.
+    pub(super) fn usage(&self) -> Usage {
+        self.replies().fold(Usage::default(), |sum, reply| sum.plus(&reply.usage))
+    }
+
+    /// What all answers cost together; unknown where one of them is.
+    pub(super) fn cost(&self) -> Option<MicroUsd> {
+        self.replies().map(|reply| reply.cost_micro_usd).sum()
+    }
+
+    fn replies(&self) -> impl Iterator<Item = &ModelReply> {
+        self.effects.values().filter_map(|effect| match &effect.result {
+            EffectResult::ModelReplied(reply) => Some(reply),
+            _ => None,
+        })
     }
 
     pub(super) fn events_ndjson(&self) -> Result<String, serde_json::Error> {

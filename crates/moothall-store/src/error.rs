@@ -1,0 +1,139 @@
+//! Why a store did not do what it was asked.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use moothall_core::{EffectId, RunId, Sha256Hex};
+
+use crate::RunState;
+
+/// Why the store refused or broke. Whatever the reason, nothing of the request was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A run with this id is there already.
+    #[error("run {0} exists already")]
+    RunExists(RunId),
+    /// There is no such run, or it was deleted.
+    #[error("there is no run {0}")]
+    UnknownRun(RunId),
+    /// The run is over, and what was offered is not a repetition of what is stored.
+    #[error("run {run_id} is {state}; nothing can follow")]
+    RunEnded {
+        /// The run.
+        run_id: RunId,
+        /// How it ended.
+        state: RunState,
+    },
+    /// The journal holds something else under this effect id.
+    #[error("the journal of run {run_id} disagrees about effect `{effect_id}`: {mismatch}")]
+    JournalConflict {
+        /// The run.
+        run_id: RunId,
+        /// The effect.
+        effect_id: EffectId,
+        /// In what they differ.
+        mismatch: JournalMismatch,
+    },
+    /// The parts of the request contradict each other or cannot be stored; a caller's mistake.
+    #[error("the request does not hold together: {0}")]
+    Misfit(&'static str),
+    /// A single value is larger than a store takes.
+    #[error("{what} has {bytes} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Which value.
+        what: &'static str,
+        /// Its size as it would be stored.
+        bytes: usize,
+        /// What a store takes.
+        limit: usize,
+    },
+    /// Others wrote for longer than we wait.
+    #[error("the store is busy")]
+    Busy(#[source] sqlx::Error),
+    /// A newer program wrote the file.
+    #[error(
+        "`{}` has format {found}, this program reads up to {known}: use a newer moothall",
+        path.display()
+    )]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format that this build knows.
+        known: i64,
+    },
+    /// The file is something else.
+    #[error("`{}` is not a database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a database, but not one of ours. It was not touched.
+    #[error("`{}` is a database of another program", path.display())]
+    ForeignDatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A stored value is not what this build understands.
+    #[error("cannot understand the stored {what}")]
+    Unreadable {
+        /// Which value.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The file or its folder cannot be made.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Anything else the database says: disk full, damaged file, lost connection.
+    #[error("the database failed")]
+    Database(#[source] sqlx::Error),
+}
+
+impl StoreError {
+    /// Whether the same request may succeed if it is simply made again.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Busy(_) => true,
+            Self::RunExists(_)
+            | Self::UnknownRun(_)
+            | Self::RunEnded { .. }
+            | Self::JournalConflict { .. }
+            | Self::Misfit(_)
+            | Self::TooLarge { .. }
+            | Self::NewerFormat { .. }
+            | Self::NotADatabase { .. }
+            | Self::ForeignDatabase { .. }
+            | Self::Unreadable { .. }
+            | Self::Io(_)
+            | Self::Database(_) => false,
+        }
+    }
+
+    pub(crate) fn unreadable(
+        what: &'static str,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Unreadable { what, source: source.into() }
+    }
+}
+
+/// In what a journal entry differs from the one that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JournalMismatch {
+    /// Another question was asked under the same id.
+    #[error("stored is the answer to request {stored}, offered the answer to {offered}")]
+    Request {
+        /// The hash in the journal.
+        stored: Sha256Hex,
+        /// The hash of the refused entry.
+        offered: Sha256Hex,
+    },
+    /// The same question, another answer.
+    #[error("both answer the same request, but the results differ")]
+    Result,
+}

@@ -1,0 +1,323 @@
+//! The store in one SQLite file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use moothall_core::{EffectId, RunId};
+use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
+
+use self::commit::Prepared;
+use self::rows::to_sql;
+use crate::{
+    Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store, StoreError,
+    StoreFuture, StoredEvent, Wish,
+};
+
+mod commit;
+mod open;
+mod rows;
+
+/// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
+const READERS: u32 = 4;
+
+/// How long a request stands in the queue of its own process.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How many candidates [`RunMatch::Several`] names.
+const CANDIDATES: u32 = 10;
+
+/// The store in one SQLite file, for a laptop or one server.
+///
+/// Any number of processes on one machine may open the same file. Not on a network file system:
+/// SQLite's locks and shared memory do not work there.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    /// Exactly one connection. Two writers of one process would only wait for each other inside
+    /// SQLite, which polls; here they stand in a queue.
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl SqliteStore {
+    /// Opens the file. If it is missing it is made, readable for its owner alone, and so are the
+    /// folders above it.
+    ///
+    /// Errors: [`StoreError::NotADatabase`], [`StoreError::ForeignDatabase`] and
+    /// [`StoreError::NewerFormat`] leave the file as it was.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        open::prepare(path).await?;
+        let pool = |connections| {
+            SqlitePoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(QUEUE_TIMEOUT)
+                // A connection to a file does not go stale.
+                .test_before_acquire(false)
+                .max_lifetime(None)
+                .idle_timeout(None)
+        };
+        let options = open::options(path);
+        Ok(Self {
+            path: path.to_owned(),
+            writer: pool(1).connect_with(options.clone()).await.map_err(database_error)?,
+            readers: pool(READERS).connect_lazy_with(options.pragma("query_only", "ON")),
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Closes the file once the requests under way are done. Without it nothing is lost; with it
+    /// the `-wal` file is folded into the main file, if nobody else has it open.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    /// An empty answer means that there is nothing, or that there is no such run.
+    async fn or_unknown(
+        &self,
+        id: &RunId,
+        rows: Vec<SqliteRow>,
+    ) -> Result<Vec<SqliteRow>, StoreError> {
+        if rows.is_empty() {
+            sqlx::query("SELECT 1 FROM runs WHERE run_id = ?")
+                .bind(id.as_str())
+                .fetch_optional(&self.readers)
+                .await
+                .map_err(database_error)?
+                .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+        }
+        Ok(rows)
+    }
+}
+
+impl Store for SqliteStore {
+    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let input = commit::text("the input", &run.input)?;
+            let at_ms = to_sql(run.created_at_ms)?;
+            let done = sqlx::query(
+                "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms,
+                                   state, updated_at_ms, head)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (run_id) DO NOTHING",
+            )
+            .bind(run.run_id.as_str())
+            .bind(run.workflow)
+            .bind(run.title)
+            .bind(input)
+            .bind(run.model)
+            .bind(run.build)
+            .bind(at_ms)
+            .bind(RunState::Running.as_str())
+            .bind(at_ms)
+            .execute(&self.writer)
+            .await
+            .map_err(database_error)?;
+            if done.rows_affected() == 0 {
+                return Err(StoreError::RunExists(run.run_id));
+            }
+            Ok(())
+        })
+    }
+
+    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let row = sqlx::query("SELECT * FROM runs WHERE run_id = ?")
+                .bind(id.as_str())
+                .fetch_optional(&self.readers)
+                .await
+                .map_err(database_error)?;
+            row.as_ref().map(rows::run_row).transpose()
+        })
+    }
+
+    fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
+        Box::pin(async move {
+            let rows = sqlx::query(
+                "SELECT * FROM runs WHERE ?1 IS NULL OR state = ?1
+                 ORDER BY created_at_ms DESC, run_id DESC LIMIT ?2",
+            )
+            .bind(filter.state.map(RunState::as_str))
+            .bind(i64::from(filter.limit))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            rows.iter().map(rows::run_row).collect()
+        })
+    }
+
+    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch> {
+        let prefix = prefix.to_owned();
+        Box::pin(async move {
+            // A range instead of `LIKE`: no character is special, and the index is used. Ids hold
+            // digits, a to f and dashes, all of which sort before `g`.
+            let ids: Vec<String> = sqlx::query_scalar(
+                "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || 'g'
+                 ORDER BY created_at_ms DESC, run_id DESC LIMIT ?2",
+            )
+            .bind(prefix)
+            .bind(i64::from(CANDIDATES))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            let mut ids = ids.iter().map(|id| rows::run_id(id)).collect::<Result<Vec<_>, _>>()?;
+            Ok(match (ids.pop(), ids.is_empty()) {
+                (None, _) => RunMatch::None,
+                (Some(only), true) => RunMatch::One(only),
+                (Some(last), false) => {
+                    ids.push(last);
+                    RunMatch::Several(ids)
+                }
+            })
+        })
+    }
+
+    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let prepared = Prepared::new(commit)?;
+            // The write lock first: a transaction that begins by reading could find, when it wants
+            // to write, that its view is out of date. Dropped before its end, it is rolled back.
+            let mut transaction =
+                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+            let stored = commit::write(&mut transaction, &id, prepared).await?;
+            transaction.commit().await.map_err(database_error)?;
+            Ok(stored)
+        })
+    }
+
+    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let rows = sqlx::query(
+                "SELECT effect_id, request_sha256, latency_ms, tries, result
+                 FROM journal JOIN runs USING (run) WHERE run_id = ?",
+            )
+            .bind(id.as_str())
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::journal_entry).collect()
+        })
+    }
+
+    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let rows = sqlx::query(
+                "SELECT seq, key, at_ms, body FROM events JOIN runs USING (run)
+                 WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+            )
+            .bind(id.as_str())
+            .bind(i64::try_from(after).unwrap_or(i64::MAX))
+            .bind(i64::from(limit))
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::stored_event).collect()
+        })
+    }
+
+    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            let mut transaction =
+                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+            let row = sqlx::query("SELECT state FROM runs WHERE run_id = ?")
+                .bind(id.as_str())
+                .fetch_optional(&mut *transaction)
+                .await
+                .map_err(database_error)?
+                .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+            let state = rows::run_state(&row)?;
+            if state.is_terminal() {
+                return Err(StoreError::RunEnded { run_id: id, state });
+            }
+            sqlx::query(
+                "INSERT INTO wishes (run, wish) SELECT run, ? FROM runs WHERE run_id = ?
+                 ON CONFLICT (run, wish) DO NOTHING",
+            )
+            .bind(wish.as_str())
+            .bind(id.as_str())
+            .execute(&mut *transaction)
+            .await
+            .map_err(database_error)?;
+            transaction.commit().await.map_err(database_error)
+        })
+    }
+
+    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            let done = sqlx::query(
+                "DELETE FROM wishes
+                 WHERE wish = ? AND run = (SELECT run FROM runs WHERE run_id = ?)",
+            )
+            .bind(wish.as_str())
+            .bind(id.as_str())
+            .execute(&self.writer)
+            .await
+            .map_err(database_error)?;
+            if done.rows_affected() == 0 {
+                self.or_unknown(&id, Vec::new()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let rows =
+                sqlx::query("SELECT wish FROM wishes JOIN runs USING (run) WHERE run_id = ?")
+                    .bind(id.as_str())
+                    .fetch_all(&self.readers)
+                    .await
+                    .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::wish).collect()
+        })
+    }
+
+    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            // The rest goes with it: `ON DELETE CASCADE`.
+            sqlx::query("DELETE FROM runs WHERE run_id = ?")
+                .bind(id.as_str())
+                .execute(&self.writer)
+                .await
+                .map_err(database_error)?;
+            // The `-wal` file still holds the content as it was once written. If a reader is in
+            // the way this does nothing, and the next checkpoint gets there.
+            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+                .execute(&self.writer)
+                .await
+                .map_err(database_error)?;
+            Ok(())
+        })
+    }
+}
+
+/// Tells apart what may pass by itself.
+fn database_error(error: sqlx::Error) -> StoreError {
+    const SQLITE_BUSY: i32 = 5;
+    match (primary_code(&error), &error) {
+        (Some(SQLITE_BUSY), _) | (None, sqlx::Error::PoolTimedOut) => StoreError::Busy(error),
+        _ => StoreError::Database(error),
+    }
+}
+
+/// SQLite's result code without its extension, such as 5 for every kind of busy.
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

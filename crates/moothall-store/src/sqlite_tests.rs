@@ -1,0 +1,16 @@
+use sqlx::{ConnectOptions as _, Connection as _};
+
+use super::*;
+
+#[tokio::test]
+async fn a_store_that_others_write_to_is_busy_and_may_be_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    open::prepare(&path).await.unwrap();
+    let mut holder = open::options(&path).connect().await.unwrap();
+    let _held = holder.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let impatient = open::options(&path).busy_timeout(Duration::ZERO);
+    let mut other = impatient.connect().await.unwrap();
+    let error = database_error(other.begin_with("BEGIN IMMEDIATE").await.unwrap_err());
+    assert!(matches!(error, StoreError::Busy(_)) && error.is_retryable(), "{error:?}");
+}

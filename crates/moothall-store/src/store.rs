@@ -1,0 +1,283 @@
+//! What a store is, whatever it is made of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Debug};
+use std::pin::Pin;
+use std::str::FromStr;
+
+use moothall_core::receipt::Timing;
+use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StoreError;
+
+/// The most that one value (a result, an event, an outcome, an input) may take when stored.
+pub const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The future of one request to a [`Store`].
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Where runs live.
+///
+/// What implementors promise:
+/// - *Atomicity.* A request happens as a whole, or it returns an error and nothing happened.
+/// - *Durability.* What was answered with `Ok` survives `kill -9` and a loss of power.
+/// - *Repetition.* A commit may be made again: an event is known by its key and a result by its
+///   effect id, the first one stays, and nothing is published twice. So a request whose answer was
+///   lost is simply made again.
+/// - *Numbers.* Events of a run are numbered from 1 without gaps, in the order in which commits
+///   took place, and a reader never sees a number before all smaller ones.
+/// - *Cancellation.* A request whose future is dropped happens as a whole or not at all, and the
+///   store stays usable.
+/// - *Concurrency.* Several handles, in several processes, may use the same store at once. Which
+///   process drives a run is not the store's business.
+/// - *The end.* After a terminal state a run takes nothing more than repetitions.
+///
+/// Boxed futures because the store is chosen at run time from configuration.
+pub trait Store: Debug + Send + Sync {
+    /// Makes a run, in the state [`RunState::Running`] and without events.
+    ///
+    /// Errors: [`StoreError::RunExists`].
+    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()>;
+
+    /// One run.
+    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>>;
+
+    /// Runs, the newest first.
+    fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
+
+    /// Finds the run that a person means by the beginning of an id.
+    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch>;
+
+    /// Writes what one step of a run brought, and returns the events that were new.
+    ///
+    /// An event whose key is there already is skipped, whatever it says. A journal entry that is
+    /// there already is skipped if request and result are the same; timing does not count.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::JournalConflict`],
+    /// [`StoreError::RunEnded`], [`StoreError::Misfit`] where the commit breaks a rule that
+    /// [`Commit`] states, [`StoreError::TooLarge`].
+    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>>;
+
+    /// Everything that was answered in a run.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>>;
+
+    /// At most `limit` events with a number above `after`, in order.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was
+    /// deleted.
+    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>>;
+
+    /// Leaves a wish for whoever drives the run. To leave it twice is to leave it once.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
+    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()>;
+
+    /// Takes a wish back, such as [`Wish::Pause`] when a person lets the run go on. It is fine if
+    /// there is none.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()>;
+
+    /// The wishes that were left and not taken back.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>>;
+
+    /// Removes a run and everything that belongs to it, content overwritten. It is fine if there
+    /// is none.
+    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()>;
+}
+
+/// A run that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// The workflow's name.
+    pub workflow: String,
+    /// What people see in a list.
+    pub title: String,
+    /// What the workflow is started with, so that it can be started again.
+    pub input: Value,
+    /// The model that was asked for.
+    pub model: String,
+    /// The build that began the run.
+    pub build: String,
+    /// When, in milliseconds since 1970.
+    pub created_at_ms: u64,
+}
+
+/// A run as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its id.
+    pub run_id: RunId,
+    /// The workflow's name.
+    pub workflow: String,
+    /// What people see in a list.
+    pub title: String,
+    /// What the workflow was started with.
+    pub input: Value,
+    /// The model that was asked for.
+    pub model: String,
+    /// The build that began the run.
+    pub build: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at_ms: u64,
+    /// Where it stands.
+    pub state: RunState,
+    /// When something last changed, in milliseconds since 1970.
+    pub updated_at_ms: u64,
+    /// How many events it has, which is also the number of the last one.
+    pub events: u64,
+    /// How it ended, where it ended with an outcome.
+    pub outcome: Option<Outcome>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Someone drives it, or did when they were last heard of.
+    Running,
+    /// It stands still and can go on.
+    Paused,
+    /// It came to its end.
+    Finished,
+    /// It cannot go on.
+    Failed,
+    /// Someone stopped it.
+    Cancelled,
+}
+
+impl RunState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Paused, Self::Finished, Self::Failed, Self::Cancelled];
+
+    /// The word as it stands in tables and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing can follow.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Running | Self::Paused => false,
+            Self::Finished | Self::Failed | Self::Cancelled => true,
+        }
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for RunState {
+    type Err = UnknownRunState;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRunState> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(UnknownRunState)
+    }
+}
+
+/// A word that is not the name of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a state of a run: expected running, paused, finished, failed or cancelled")]
+pub struct UnknownRunState;
+
+/// Which runs to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those in this state.
+    pub state: Option<RunState>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// What the beginning of an id stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunMatch {
+    /// No run.
+    None,
+    /// This run.
+    One(RunId),
+    /// More than one: the newest ten of them.
+    Several(Vec<RunId>),
+}
+
+/// The answer to an effect, as a replay needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// The hash of the request, so that an old answer is never given to a new question.
+    pub request_sha256: Sha256Hex,
+    /// What came back.
+    pub result: EffectResult,
+    /// How long it took.
+    pub timing: Timing,
+}
+
+/// What one step of a run brought. It is written as a whole.
+///
+/// A terminal event is the last one, and stands in the commit that sets a terminal state; an
+/// outcome stands there too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// The effect that was answered.
+    pub result: Option<(EffectId, JournalEntry)>,
+    /// What happened, in this order.
+    pub events: Vec<RunEvent>,
+    /// Where the run stands now; `None` leaves it where it is.
+    pub state: Option<RunState>,
+    /// How the run ended.
+    pub outcome: Option<Outcome>,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// An event with its place in the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// From 1, without gaps.
+    pub seq: u64,
+    /// The time of the commit that brought it, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What happened.
+    pub event: RunEvent,
+}
+
+/// What a person in another process wants of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// Stop for good.
+    Cancel,
+    /// Stand still.
+    Pause,
+}
+
+impl Wish {
+    /// The word as it stands in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Pause => "pause",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [Self::Cancel, Self::Pause].into_iter().find(|wish| wish.as_str() == text)
+    }
+}

@@ -1,0 +1,377 @@
+//! The contract that every store keeps, run on all of them.
+//!
+//! To add an implementation: a [`Place`] for it, and a module with one `keeps_the_contract!`. A
+//! function that is missing in the list below is dead code, which the gate refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use moothall_core::receipt::Timing;
+use moothall_store::{
+    Commit, JournalMismatch, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreError, StoredEvent, Wish,
+};
+
+use crate::support::{
+    Place, answered, effect_id, entry, event, finished, new_run, numbers, outcome, run_id,
+    snapshot, the_end,
+};
+
+macro_rules! keeps_the_contract {
+    ($place:expr) => {
+        keeps_the_contract! { $place;
+            a_run_is_found_as_it_was_made
+            a_run_is_made_once
+            runs_are_listed_newest_first
+            the_beginning_of_an_id_finds_its_run
+            a_commit_is_written_whole
+            events_are_read_from_any_number_on
+            a_commit_made_again_changes_nothing
+            the_first_event_under_a_key_stays
+            another_answer_under_the_same_id_changes_nothing
+            numbers_have_no_gaps_under_many_writers
+            nothing_follows_the_end_but_repetitions
+            a_commit_that_contradicts_itself_is_refused
+            a_value_that_is_too_large_is_refused
+            wishes_are_left_once_and_taken_back
+            a_deleted_run_is_gone_and_its_id_is_free
+            every_request_about_an_unknown_run_says_so
+            a_dropped_commit_happens_wholly_or_not_at_all
+        }
+    };
+    ($place:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(&$place).await;
+            }
+        )*
+    };
+}
+
+mod sqlite {
+    keeps_the_contract!(crate::support::SqlitePlace::new());
+}
+
+const ALL: RunFilter = RunFilter { state: None, limit: 100 };
+
+async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Store>, moothall_core::RunId) {
+    let (store, id) = (place.open().await, run_id(1));
+    store.create_run(new_run(&id)).await.unwrap();
+    (store, id)
+}
+
+async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let NewRun { run_id, workflow, title, input, model, build, created_at_ms } = new_run(&id);
+    let expected = RunRow {
+        run_id,
+        workflow,
+        title,
+        input,
+        model,
+        build,
+        created_at_ms,
+        state: RunState::Running,
+        updated_at_ms: created_at_ms,
+        events: 0,
+        outcome: None,
+    };
+    assert_eq!(store.run(&id).await.unwrap(), Some(expected));
+    assert_eq!(store.run(&crate::support::run_id(2)).await.unwrap(), None);
+}
+
+async fn a_run_is_made_once(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let before = snapshot(&*store, &id).await;
+    let other = NewRun { title: "another".to_owned(), ..new_run(&id) };
+    let refused = store.create_run(other).await;
+    assert!(matches!(refused, Err(StoreError::RunExists(there)) if there == id));
+    assert_eq!(snapshot(&*store, &id).await, before);
+}
+
+async fn runs_are_listed_newest_first(place: &dyn Place) {
+    let store = place.open().await;
+    for (number, created_at_ms) in [(1, 30), (2, 10), (3, 20), (4, 20)] {
+        let id = run_id(number);
+        store.create_run(NewRun { created_at_ms, ..new_run(&id) }).await.unwrap();
+    }
+    store.commit(&run_id(3), the_end()).await.unwrap();
+    let list = async |filter| {
+        let rows = store.runs(filter).await.unwrap();
+        rows.into_iter().map(|row| row.run_id).collect::<Vec<_>>()
+    };
+    assert_eq!(list(ALL).await, [1, 4, 3, 2].map(run_id));
+    assert_eq!(list(RunFilter { limit: 2, ..ALL }).await, [1, 4].map(run_id));
+    let ended = RunFilter { state: Some(RunState::Finished), ..ALL };
+    assert_eq!(list(ended).await, [3].map(run_id));
+}
+
+async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
+    let store = place.open().await;
+    let check = async |prefix: &str, expected| {
+        assert_eq!(store.find_runs(prefix).await.unwrap(), expected, "{prefix:?}");
+    };
+    check("", RunMatch::None).await;
+    let ids @ [first, second, third] = &[0xaf00_0001, 0xaf00_0002, 0xb000_0000].map(run_id);
+    for (id, created_at_ms) in ids.iter().zip(1..) {
+        store.create_run(NewRun { created_at_ms, ..new_run(id) }).await.unwrap();
+    }
+    check("b", RunMatch::One(third.clone())).await;
+    check("af000001-", RunMatch::One(first.clone())).await;
+    check(second.as_str(), RunMatch::One(second.clone())).await;
+    check("af", RunMatch::Several(vec![second.clone(), first.clone()])).await;
+    for nothing in ["c", "afg", "%", "af00000_", "AF000001", "'", &format!("{first}0")] {
+        check(nothing, RunMatch::None).await;
+    }
+}
+
+async fn a_commit_is_written_whole(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let first = store.commit(&id, answered("ask-1")).await.unwrap();
+    let last = store.commit(&id, the_end()).await.unwrap();
+    let expected = [
+        StoredEvent { seq: 1, at_ms: 2_000, event: event("ask-1", "happened") },
+        StoredEvent { seq: 2, at_ms: 3_000, event: finished() },
+    ];
+    assert_eq!([first, last].concat(), expected);
+    // Read through a handle that wrote nothing.
+    let other = place.open().await;
+    assert_eq!(other.events(&id, 0, 100).await.unwrap(), expected);
+    let journal = BTreeMap::from([(effect_id("ask-1"), entry("question", "answer"))]);
+    assert_eq!(other.journal(&id).await.unwrap(), journal);
+    let row = other.run(&id).await.unwrap().unwrap();
+    let expected = (RunState::Finished, 3_000, 2, Some(outcome()));
+    assert_eq!((row.state, row.updated_at_ms, row.events, row.outcome), expected);
+}
+
+async fn events_are_read_from_any_number_on(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let events = (0..10).map(|n| event(&format!("e-{n}"), "happened")).collect();
+    store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    let read = async |after, limit| numbers(&store.events(&id, after, limit).await.unwrap());
+    let nothing: [u64; 0] = [];
+    assert_eq!(read(0, 3).await, [1, 2, 3]);
+    assert_eq!(read(7, 100).await, [8, 9, 10]);
+    assert_eq!(read(10, 100).await, nothing);
+    assert_eq!(read(u64::MAX, u32::MAX).await, nothing);
+}
+
+async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.commit(&id, answered("ask-1")).await.unwrap();
+    let before = snapshot(&*store, &id).await;
+    let mut again = answered("ask-1");
+    again.at_ms = 9_000;
+    // The same answer took another time to arrive.
+    again.result.as_mut().unwrap().1.timing = Timing { latency_ms: 99, tries: 3 };
+    assert_eq!(store.commit(&id, again).await.unwrap(), []);
+    assert_eq!(snapshot(&*store, &id).await, before);
+}
+
+async fn the_first_event_under_a_key_stays(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let events = vec![event("a", "first"), event("b", "first"), event("a", "second")];
+    store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    let events = vec![event("b", "third"), event("c", "first")];
+    let new = store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    assert_eq!(numbers(&new), [3]);
+    let all = store.events(&id, 0, 100).await.unwrap();
+    let all: Vec<_> = all.into_iter().map(|stored| stored.event).collect();
+    assert_eq!(all, ["a", "b", "c"].map(|name| event(name, "first")));
+}
+
+async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.commit(&id, answered("ask-1")).await.unwrap();
+    let before = snapshot(&*store, &id).await;
+    let question = entry("another question", "answer");
+    let request = JournalMismatch::Request {
+        stored: entry("question", "answer").request_sha256,
+        offered: question.request_sha256,
+    };
+    for (other, expected) in
+        [(question, request), (entry("question", "another answer"), JournalMismatch::Result)]
+    {
+        let commit = Commit {
+            result: Some((effect_id("ask-1"), other)),
+            // Is written before the conflict is seen, and must not stay.
+            events: vec![event("ask-2", "happened")],
+            state: Some(RunState::Paused),
+            ..Commit::default()
+        };
+        match store.commit(&id, commit).await.unwrap_err() {
+            StoreError::JournalConflict { run_id, effect_id: effect, mismatch } => {
+                assert_eq!((run_id, effect, mismatch), (id.clone(), effect_id("ask-1"), expected));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(snapshot(&*store, &id).await, before);
+    }
+}
+
+async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
+    const TASKS: u64 = 8;
+    const COMMITS: u64 = 50;
+    let (first, id) = begun(place).await;
+    let second = place.open().await;
+    let tasks = (0..TASKS).map(|task| {
+        let store = if task % 2 == 0 { first.clone() } else { second.clone() };
+        let id = id.clone();
+        tokio::spawn(async move {
+            let mut told = Vec::new();
+            for commit in 0..COMMITS {
+                // Half of the commits repeat what another task says too.
+                let own = answered(&format!("t-{task}/c-{commit}"));
+                let shared = Commit {
+                    events: vec![event(&format!("shared/c-{commit}"), "happened")],
+                    ..Commit::default()
+                };
+                for commit in [own, shared] {
+                    told.extend(numbers(&store.commit(&id, commit).await.unwrap()));
+                }
+            }
+            told
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let mut told = Vec::new();
+    for task in tasks {
+        told.extend(task.await.unwrap());
+    }
+    told.sort_unstable();
+    let expected: Vec<u64> = (1..=TASKS * COMMITS + COMMITS).collect();
+    assert_eq!(told, expected);
+    assert_eq!(numbers(&first.events(&id, 0, u32::MAX).await.unwrap()), expected);
+    assert_eq!(first.run(&id).await.unwrap().unwrap().events, TASKS * COMMITS + COMMITS);
+}
+
+async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.commit(&id, answered("ask-1")).await.unwrap();
+    store.commit(&id, the_end()).await.unwrap();
+    let before = snapshot(&*store, &id).await;
+    for repetition in [the_end(), answered("ask-1"), Commit::default()] {
+        assert_eq!(store.commit(&id, repetition).await.unwrap(), []);
+    }
+    let other_words = Commit { events: vec![event("ask-1", "differs")], ..answered("ask-1") };
+    let other_outcome = Commit { outcome: Some(failed_outcome()), ..the_end() };
+    let other_end = Commit { state: Some(RunState::Failed), ..the_end() };
+    let goes_on = Commit { state: Some(RunState::Running), ..Commit::default() };
+    for late in [answered("ask-2"), other_words, other_outcome, other_end, goes_on] {
+        match store.commit(&id, late).await.unwrap_err() {
+            StoreError::RunEnded { run_id, state: RunState::Finished } => assert_eq!(run_id, id),
+            other => panic!("{other:?}"),
+        }
+    }
+    let late = store.ask(&id, Wish::Cancel).await;
+    assert!(matches!(late, Err(StoreError::RunEnded { .. })));
+    assert_eq!(snapshot(&*store, &id).await, before);
+}
+
+fn failed_outcome() -> moothall_core::Outcome {
+    let conclusion = moothall_core::Conclusion::Unusable { text: "Hm.".to_owned() };
+    moothall_core::Outcome::new(Vec::new(), conclusion)
+}
+
+async fn a_commit_that_contradicts_itself_is_refused(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let before = snapshot(&*store, &id).await;
+    let follows = Commit { events: vec![finished(), event("a", "late")], ..the_end() };
+    let no_state = Commit { state: None, outcome: None, ..the_end() };
+    let pauses = Commit { state: Some(RunState::Paused), outcome: None, ..the_end() };
+    let no_end = Commit { outcome: Some(outcome()), ..Commit::default() };
+    let no_time = Commit { at_ms: u64::MAX, ..answered("ask-1") };
+    for commit in [follows, no_state, pauses, no_end, no_time] {
+        let refused = store.commit(&id, commit).await;
+        assert!(matches!(refused, Err(StoreError::Misfit(_))), "{refused:?}");
+    }
+    assert_eq!(snapshot(&*store, &id).await, before);
+}
+
+async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    // The rest of the JSON needs less than 1,000 bytes.
+    let fits = "x".repeat(MAX_TEXT_BYTES - 1_000);
+    let commit = |answer: &str| Commit {
+        result: Some((effect_id("ask-1"), entry("question", answer))),
+        ..answered("ask-1")
+    };
+    let refused = store.commit(&id, commit(&"x".repeat(MAX_TEXT_BYTES))).await.unwrap_err();
+    assert!(matches!(refused, StoreError::TooLarge { what: "a result", .. }), "{refused:?}");
+    assert_eq!(store.events(&id, 0, 100).await.unwrap(), []);
+    store.commit(&id, commit(&fits)).await.unwrap();
+    assert_eq!(store.journal(&id).await.unwrap()[&effect_id("ask-1")], entry("question", &fits));
+}
+
+async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
+    let (driver, id) = begun(place).await;
+    let other = place.open().await;
+    assert_eq!(driver.wishes(&id).await.unwrap(), BTreeSet::new());
+    for wish in [Wish::Pause, Wish::Cancel, Wish::Pause] {
+        other.ask(&id, wish).await.unwrap();
+    }
+    assert_eq!(driver.wishes(&id).await.unwrap(), BTreeSet::from([Wish::Cancel, Wish::Pause]));
+    for _ in 0..2 {
+        driver.withdraw(&id, Wish::Pause).await.unwrap();
+        assert_eq!(other.wishes(&id).await.unwrap(), BTreeSet::from([Wish::Cancel]));
+    }
+}
+
+async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let fresh = snapshot(&*store, &id).await;
+    let other = run_id(2);
+    store.create_run(new_run(&other)).await.unwrap();
+    for id in [&id, &other] {
+        store.commit(id, answered("ask-1")).await.unwrap();
+        store.ask(id, Wish::Pause).await.unwrap();
+    }
+    let untouched = snapshot(&*store, &other).await;
+    for _ in 0..2 {
+        store.delete_run(&id).await.unwrap();
+        assert_eq!(store.run(&id).await.unwrap(), None);
+    }
+    assert_eq!(snapshot(&*store, &other).await, untouched);
+    store.create_run(new_run(&id)).await.unwrap();
+    assert_eq!(snapshot(&*store, &id).await, fresh);
+}
+
+async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
+    let (store, _) = begun(place).await;
+    let id = run_id(2);
+    let answers = [
+        store.commit(&id, answered("ask-1")).await.err(),
+        store.journal(&id).await.err(),
+        store.events(&id, 0, 100).await.err(),
+        store.ask(&id, Wish::Pause).await.err(),
+        store.withdraw(&id, Wish::Pause).await.err(),
+        store.wishes(&id).await.err(),
+    ];
+    for answer in answers {
+        assert!(matches!(answer, Some(StoreError::UnknownRun(run)) if run == id));
+    }
+}
+
+async fn a_dropped_commit_happens_wholly_or_not_at_all(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    for round in 0..100 {
+        let mut commit = pin!(store.commit(&id, answered(&format!("e-{round}"))));
+        // Dropped after so many polls, which is each time at another point of the way.
+        for _ in 0..round * 4 {
+            if commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    // Everything that was on its way has taken place when the next commit has.
+    store.commit(&id, answered("last")).await.unwrap();
+    let events = store.events(&id, 0, u32::MAX).await.unwrap();
+    let journal = store.journal(&id).await.unwrap();
+    let told: BTreeSet<_> = events.iter().map(|stored| stored.event.key.clone()).collect();
+    let answered: BTreeSet<_> = journal.keys().map(|id| event(id.as_str(), "").key).collect();
+    assert_eq!(told, answered);
+    assert_eq!(numbers(&events), (1..=events.len() as u64).collect::<Vec<_>>());
+}

@@ -1,0 +1,147 @@
+//! What is true of the SQLite file alone.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use moothall_store::{SqliteStore, Store, StoreError, Wish};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+
+use crate::support::{SqlitePlace, answered, entry, new_run, run_id, snapshot};
+
+async fn raw(path: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(path).create_if_missing(true).connect().await.unwrap()
+}
+
+async fn execute(path: &Path, script: &'static str) {
+    let mut connection = raw(path).await;
+    sqlx::raw_sql(script).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs_err::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    let place = SqlitePlace::new();
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    store.create_run(new_run(&run_id(1))).await.unwrap();
+    let path = place.path();
+    let folder = path.parent().unwrap();
+    assert_eq!([folder, folder.parent().unwrap()].map(mode), [0o700, 0o700]);
+    let mut files: Vec<_> = fs_err::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap())
+        .map(|file| (file.file_name().into_string().unwrap(), mode(&file.path())))
+        .collect();
+    files.sort();
+    let expected = ["runs.db", "runs.db-shm", "runs.db-wal"];
+    assert_eq!(files, expected.map(|name| (name.to_owned(), 0o600)));
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_format_is_refused() {
+    let place = SqlitePlace::new();
+    SqliteStore::open(&place.path()).await.unwrap().close().await;
+    execute(&place.path(), "PRAGMA user_version = 77").await;
+    match SqliteStore::open(&place.path()).await.unwrap_err() {
+        StoreError::NewerFormat { path, found: 77, known: 1 } => assert_eq!(path, place.path()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_by_name_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    // One byte once was written over: SQLite takes such a file for an empty one.
+    for text in ["x".to_owned(), "Dear diary".to_owned(), "Dear diary, ".repeat(1_000)] {
+        fs_err::write(&path, &text).unwrap();
+        let error = SqliteStore::open(&path).await.unwrap_err();
+        assert!(matches!(error, StoreError::NotADatabase { .. }), "{error:?}");
+        assert!(error.to_string().contains("notes.txt"));
+        assert!(fs_err::read_to_string(&path).unwrap() == text);
+    }
+    let error = SqliteStore::open(folder.path()).await.unwrap_err();
+    assert!(!error.is_retryable(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_database_of_another_program_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("music.db");
+    execute(&path, "CREATE TABLE songs (title TEXT)").await;
+    let before = fs_err::read(&path).unwrap();
+    let error = SqliteStore::open(&path).await.unwrap_err();
+    assert!(matches!(error, StoreError::ForeignDatabase { .. }), "{error:?}");
+    assert!(fs_err::read(&path).unwrap() == before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_can_open_a_new_file_at_once() {
+    for _ in 0..5 {
+        let place = SqlitePlace::new();
+        let open = |number| {
+            let path = place.path();
+            tokio::spawn(async move {
+                let store = SqliteStore::open(&path).await.unwrap();
+                store.create_run(new_run(&run_id(number))).await.unwrap();
+            })
+        };
+        let tasks: Vec<_> = (0..16).map(open).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_whose_last_statement_fails_leaves_nothing() {
+    let place = SqlitePlace::new();
+    let id = run_id(1);
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    store.create_run(new_run(&id)).await.unwrap();
+    let before = snapshot(&store, &id).await;
+    execute(
+        &place.path(),
+        "CREATE TRIGGER broken BEFORE UPDATE ON runs
+         BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END",
+    )
+    .await;
+    let error = store.commit(&id, answered("ask-1")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Database(_)), "{error:?}");
+    assert_eq!(snapshot(&store, &id).await, before);
+    execute(&place.path(), "DROP TRIGGER broken").await;
+    assert_eq!(store.commit(&id, answered("ask-1")).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
+    let place = SqlitePlace::new();
+    let id = run_id(1);
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    store.create_run(new_run(&id)).await.unwrap();
+    let mut commit = answered("ask-1");
+    // Long enough for pages of its own.
+    commit.result.as_mut().unwrap().1 = entry("question", &"confidential ".repeat(5_000));
+    store.commit(&id, commit).await.unwrap();
+    store.ask(&id, Wish::Pause).await.unwrap();
+    store.delete_run(&id).await.unwrap();
+
+    let mut connection = raw(&place.path()).await;
+    for table in ["runs", "events", "journal", "wishes"] {
+        let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(rows, 0, "{table}");
+    }
+    // The store stays open: what it would do when it closes does not count.
+    for file in fs_err::read_dir(place.path().parent().unwrap()).unwrap() {
+        let file = file.unwrap().path();
+        let bytes = fs_err::read(&file).unwrap();
+        let found = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+        assert!(!found("confidential"), "{}", file.display());
+        assert!(!found(id.as_str()), "{}", file.display());
+    }
+}

@@ -1,0 +1,123 @@
+//! Places to keep a store in, and things to keep there.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
+use moothall_core::receipt::Timing;
+use moothall_core::{
+    Conclusion, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
+};
+use moothall_store::{Commit, JournalEntry, NewRun, RunState, SqliteStore, Store, StoredEvent};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// One store that can be opened any number of times, and is empty at first.
+pub(crate) trait Place: Send + Sync {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
+}
+
+#[derive(Debug)]
+pub(crate) struct SqlitePlace {
+    folder: TempDir,
+}
+
+impl SqlitePlace {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("state/moothall/runs.db")
+    }
+}
+
+impl Place for SqlitePlace {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+        Box::pin(async { Arc::new(SqliteStore::open(&self.path()).await.unwrap()) as _ })
+    }
+}
+
+pub(crate) fn run_id(number: u32) -> RunId {
+    format!("{number:08x}-0000-7000-8000-000000000000").parse().unwrap()
+}
+
+pub(crate) fn new_run(run_id: &RunId) -> NewRun {
+    NewRun {
+        run_id: run_id.clone(),
+        workflow: "ask".to_owned(),
+        title: "What is a moot hall?".to_owned(),
+        input: json!({ "question": "What is a moot hall?", "attempts": 3 }),
+        model: "demo".to_owned(),
+        build: "0.1.0".to_owned(),
+        created_at_ms: 1_000,
+    }
+}
+
+pub(crate) fn effect_id(text: &str) -> EffectId {
+    text.parse().unwrap()
+}
+
+pub(crate) fn event(name: &str, says: &str) -> RunEvent {
+    let effect_id = effect_id(name);
+    let problems = vec![says.to_owned()];
+    RunEvent::about(&effect_id.clone(), RunEventBody::OutputRejected { effect_id, problems })
+}
+
+pub(crate) fn finished() -> RunEvent {
+    RunEvent::of_run(RunEventBody::RunFinished { verdict: outcome().verdict })
+}
+
+pub(crate) fn outcome() -> Outcome {
+    Outcome::new(Vec::new(), Conclusion::Answered { text: "A hall.".to_owned(), value: None })
+}
+
+pub(crate) fn entry(question: &str, answer: &str) -> JournalEntry {
+    JournalEntry {
+        request_sha256: Sha256Hex::of(question.as_bytes()),
+        result: EffectResult::ModelReplied(ModelReply {
+            text: answer.to_owned(),
+            stop: StopReason::End,
+            model: "demo".to_owned(),
+            usage: Usage { input: 7, output: 5, ..Usage::default() },
+            usage_basis: UsageBasis::Reported,
+            cost_micro_usd: None,
+        }),
+        timing: Timing { latency_ms: 12, tries: 1 },
+    }
+}
+
+/// A step that was answered and says so.
+pub(crate) fn answered(name: &str) -> Commit {
+    Commit {
+        result: Some((effect_id(name), entry("question", "answer"))),
+        events: vec![event(name, "happened")],
+        at_ms: 2_000,
+        ..Commit::default()
+    }
+}
+
+pub(crate) fn the_end() -> Commit {
+    Commit {
+        events: vec![finished()],
+        state: Some(RunState::Finished),
+        outcome: Some(outcome()),
+        at_ms: 3_000,
+        ..Commit::default()
+    }
+}
+
+/// Everything a run holds, in one value that tests compare.
+pub(crate) async fn snapshot(store: &dyn Store, id: &RunId) -> impl PartialEq + std::fmt::Debug {
+    (
+        store.run(id).await.unwrap(),
+        store.events(id, 0, u32::MAX).await.unwrap(),
+        store.journal(id).await.unwrap(),
+        store.wishes(id).await.unwrap(),
+    )
+}
+
+pub(crate) fn numbers(events: &[StoredEvent]) -> Vec<u64> {
+    events.iter().map(|event| event.seq).collect()
+}
