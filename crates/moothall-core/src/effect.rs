@@ -11,7 +11,6 @@ use crate::{NotCanonical, Sha256Hex};
 /// One wish of a workflow that touches the world.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Effect {
     /// Ask a model.
     CallModel(Box<ModelRequest>),
@@ -31,7 +30,6 @@ impl Effect {
 /// it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum EffectResult {
     /// The model answered.
     ModelReplied(ModelReply),

@@ -48,7 +48,12 @@ impl RunEvent {
 
     /// An event about the run as a whole.
     pub fn of_run(body: RunEventBody) -> Self {
-        Self { key: format!("run:{}", body.name()), body }
+        let key = match &body {
+            // A run may pause more than once.
+            RunEventBody::RunPaused { number, .. } => format!("run:{}:{number}", body.name()),
+            _ => format!("run:{}", body.name()),
+        };
+        Self { key, body }
     }
 }
 
@@ -68,7 +73,6 @@ pub struct SequencedEvent {
 /// and are kept beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum RunEventBody {
     /// A workflow began.
     RunStarted {
@@ -112,6 +116,8 @@ pub enum RunEventBody {
     },
     /// The run stands still and can go on.
     RunPaused {
+        /// How often it has paused, this time included.
+        number: u32,
         /// What it waits for.
         reason: PauseReason,
         /// In words.

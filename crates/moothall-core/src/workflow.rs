@@ -76,7 +76,6 @@ impl Outcome {
 /// What a run has to show, in the words of its trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "conclusion", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Conclusion {
     /// A model answered as it was asked to.
     Answered {

@@ -39,6 +39,11 @@ pub(crate) const TABLE: &[Row] = &[
         uses: &["moothall-models", "moothall-core"],
         tests_use: &["moothall-testkit"],
     },
+    Row {
+        name: "moothall-engine",
+        uses: &["moothall-models", "moothall-store", "moothall-core"],
+        tests_use: &["moothall-testkit"],
+    },
     Row { name: "moothall-models", uses: &["moothall-core"], tests_use: &["moothall-testkit"] },
     Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },

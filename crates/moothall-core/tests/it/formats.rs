@@ -135,7 +135,11 @@ fn events_keep_their_form() {
             effect_id: id,
             problems: vec!["count is missing".to_owned()],
         },
-        RunEventBody::RunPaused { reason: PauseReason::Budget, detail: "more money".to_owned() },
+        RunEventBody::RunPaused {
+            number: 2,
+            reason: PauseReason::Budget,
+            detail: "more money".to_owned(),
+        },
         RunEventBody::RunFinished { verdict: Verdict::NeedsPerson },
         RunEventBody::RunFailed { detail: "no key".to_owned() },
         RunEventBody::RunCancelled,

@@ -208,10 +208,7 @@ async fn drive(
             anyhow::bail!("a question is one effect at a time")
         };
         let request_sha256 = effect.request_hash()?;
-        let request = match effect {
-            Effect::CallModel(request) => request,
-            _ => anyhow::bail!("a question has no such effect"),
-        };
+        let Effect::CallModel(request) = effect;
         let mut screen = Screen::default();
         let listener = live.then_some(&mut screen as &mut dyn Listener);
         let report = gateway.call(&request, ledger, listener).await;
@@ -219,7 +216,7 @@ async fn drive(
             && failure.kind == FailureKind::OverBudget
         {
             let detail = failure.detail.clone();
-            let paused = RunEventBody::RunPaused { reason: PauseReason::Budget, detail };
+            let paused = RunEventBody::RunPaused { number: 1, reason: PauseReason::Budget, detail };
             record.publish([RunEvent::of_run(paused)]);
             return Ok((None, report.result));
         }

@@ -69,7 +69,7 @@ impl RunRecord {
     fn replies(&self) -> impl Iterator<Item = &ModelReply> {
         self.effects.values().filter_map(|effect| match &effect.result {
             EffectResult::ModelReplied(reply) => Some(reply),
-            _ => None,
+            EffectResult::ModelFailed(_) => None,
         })
     }
 

@@ -1,0 +1,56 @@
+//! Why a run could not be driven. A run that fails is not an error: that is an outcome.
+
+use moothall_core::{EffectId, NotCanonical, RunId, Sha256Hex, UnexpectedResult};
+use moothall_store::StoreError;
+
+/// The machinery broke. The run can be resumed unless the variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    /// Another process drives the run.
+    #[error("run {0} is being driven by another process")]
+    Busy(RunId),
+    /// The lock file could not be used.
+    #[error("the lock of the run cannot be taken")]
+    Lock(#[source] std::io::Error),
+    /// The journal holds an answer to another question. Nothing was asked again.
+    #[error("effect `{id}` asks {asked}, but the journal answered {answered}")]
+    JournalMismatch {
+        /// The effect.
+        id: EffectId,
+        /// The hash of what the workflow asks now.
+        asked: Sha256Hex,
+        /// The hash of what was answered.
+        answered: Sha256Hex,
+    },
+    /// The workflow and the driver disagree.
+    #[error(transparent)]
+    Unexpected(#[from] UnexpectedResult),
+    /// An effect has no hash.
+    #[error("an effect cannot be written canonically")]
+    NotCanonical(#[from] NotCanonical),
+    /// The workflow waits for nothing and has no outcome.
+    #[error("the workflow waits for nothing")]
+    Stalled,
+    /// A task of ours panicked.
+    #[error("an effect could not be performed to its end")]
+    Lost,
+}
+
+impl EngineError {
+    /// Whether driving the run again may succeed.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_retryable(),
+            Self::Busy(_) | Self::Lost => true,
+            Self::Lock(_)
+            | Self::JournalMismatch { .. }
+            | Self::Unexpected(_)
+            | Self::NotCanonical(_)
+            | Self::Stalled => false,
+        }
+    }
+}

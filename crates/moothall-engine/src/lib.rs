@@ -1,0 +1,15 @@
+//! Drives workflows: performs the effects that `moothall-core` asks for, and survives being killed.
+//!
+//! The local engine runs in this process, with journal and events in the store. Kill it anywhere and
+//! resume: what was answered is not asked again. It is not a cluster: one run has one driver, on one
+//! machine, and a lock on a file says which.
+
+mod driver;
+mod error;
+mod lock;
+mod perform;
+
+pub use crate::driver::{Driver, Ended};
+pub use crate::error::EngineError;
+pub use crate::lock::RunLock;
+pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};

@@ -1,0 +1,172 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use moothall_core::{Conclusion, Outcome};
+use moothall_engine::{Driver, Ended, EngineError};
+use moothall_store::{RunState, Wish};
+
+use crate::support::{Counting, FanOut, World, world};
+
+const BRANCHES: usize = 4;
+
+fn done() -> Ended {
+    let text = "m1 m2 m3 m4 score".to_owned();
+    Ended::Done(Outcome::new(Vec::new(), Conclusion::Answered { text, value: None }))
+}
+
+async fn drive(world: &World, performer: &Arc<Counting>) -> Result<Ended, EngineError> {
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    driver.drive(&mut FanOut::new(BRANCHES)).await
+}
+
+/// What an uninterrupted run leaves behind.
+async fn whole_run() -> BTreeSet<String> {
+    let world = world().await;
+    assert_eq!(drive(&world, &Arc::default()).await.unwrap(), done());
+    world.keys().await
+}
+
+#[tokio::test]
+async fn a_run_is_driven_to_its_end_and_everything_is_kept() {
+    let world = world().await;
+    let performer = Arc::new(Counting::default());
+    assert_eq!(drive(&world, &performer).await.unwrap(), done());
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    assert_eq!((row.state, row.events), (RunState::Finished, 7));
+    assert_eq!(row.outcome.map(Ended::Done), Some(done()));
+    assert_eq!(world.store.journal(&world.run_id).await.unwrap().len(), BRANCHES + 1);
+}
+
+#[tokio::test]
+async fn a_run_stopped_after_any_answer_goes_on_and_asks_nothing_twice() {
+    let whole = whole_run().await;
+    for answered in 0..=BRANCHES {
+        let world = world().await;
+        // One at a time, so that exactly `answered` are in the journal when it stops.
+        let first = Arc::new(Counting { hang_after: Some(answered), ..Counting::default() });
+        let driver = Driver::new(Arc::clone(&world.store), first.clone(), world.run_id.clone());
+        let mut workflow = FanOut::new(BRANCHES);
+        let stopped = driver.at_once(1).drive(&mut workflow);
+        assert!(tokio::time::timeout(Duration::from_millis(250), stopped).await.is_err());
+        let kept = world.store.journal(&world.run_id).await.unwrap();
+        assert_eq!(kept.len(), answered);
+
+        let second = Arc::new(Counting::default());
+        assert_eq!(drive(&world, &second).await.unwrap(), done());
+        let again: BTreeSet<_> = second.asked.lock().unwrap().iter().cloned().collect();
+        assert!(kept.keys().all(|id| !again.contains(id.as_str())), "{again:?} after {kept:?}");
+        assert_eq!(again.len(), BRANCHES + 1 - answered);
+        assert_eq!(world.keys().await, whole);
+    }
+}
+
+#[tokio::test]
+async fn a_finished_run_driven_again_asks_nobody_and_says_nothing_new() {
+    let world = world().await;
+    drive(&world, &Arc::default()).await.unwrap();
+    let keys = world.keys().await;
+    let again = Arc::new(Counting::default());
+    assert_eq!(drive(&world, &again).await.unwrap(), done());
+    assert!(again.asked.lock().unwrap().is_empty());
+    assert_eq!(world.keys().await, keys);
+}
+
+#[tokio::test]
+async fn the_order_in_which_answers_come_makes_no_difference() {
+    let whole = whole_run().await;
+    for slow in ["m1", "m2", "m3", "m4"] {
+        let world = world().await;
+        let delay = BTreeMap::from([(slow, Duration::from_millis(30))]);
+        let performer = Arc::new(Counting { delay, ..Counting::default() });
+        assert_eq!(drive(&world, &performer).await.unwrap(), done());
+        assert_eq!(world.keys().await, whole);
+    }
+}
+
+#[tokio::test]
+async fn no_more_effects_are_performed_at_once_than_allowed() {
+    let world = world().await;
+    let delay = ["m1", "m2", "m3", "m4"].map(|id| (id, Duration::from_millis(10)));
+    let performer = Arc::new(Counting { delay: BTreeMap::from(delay), ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    assert_eq!(driver.at_once(2).drive(&mut FanOut::new(BRANCHES)).await.unwrap(), done());
+    assert_eq!(performer.most_at_once.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_never_used() {
+    let world = world().await;
+    let first = Arc::new(Counting { hang_after: Some(1), ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), first, world.run_id.clone()).at_once(1);
+    let mut workflow = FanOut::new(BRANCHES);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(250), driver.drive(&mut workflow))
+            .await
+            .is_err()
+    );
+
+    let second = Arc::new(Counting::default());
+    let driver = Driver::new(Arc::clone(&world.store), second.clone(), world.run_id.clone());
+    let error = driver.drive(&mut FanOut::asking("How much?", BRANCHES)).await.unwrap_err();
+    assert!(
+        matches!(&error, EngineError::JournalMismatch { id, .. } if id.as_str() == "m1"),
+        "{error}"
+    );
+    assert!(second.asked.lock().unwrap().is_empty(), "nobody was asked");
+}
+
+#[tokio::test]
+async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
+    let world = world().await;
+    for number in 1..=2 {
+        let delay = BTreeMap::from([("m4", Duration::from_millis(30))]);
+        let refuse = BTreeSet::from(["m2"]);
+        let performer = Arc::new(Counting { refuse, delay, ..Counting::default() });
+        assert!(matches!(drive(&world, &performer).await.unwrap(), Ended::Paused(_)));
+        let kept = world.store.journal(&world.run_id).await.unwrap();
+        assert_eq!(kept.keys().map(|id| id.as_str()).collect::<Vec<_>>(), ["m1", "m3", "m4"]);
+        // A second pause is an event of its own.
+        assert!(world.keys().await.contains(&format!("run:run_paused:{number}")));
+        let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+        assert_eq!(row.state, RunState::Paused);
+    }
+    let with_money = Arc::new(Counting::default());
+    assert_eq!(drive(&world, &with_money).await.unwrap(), done());
+    assert_eq!(*with_money.asked.lock().unwrap(), ["m2", "score"]);
+}
+
+#[tokio::test]
+async fn another_process_can_cancel_the_run() {
+    let world = world().await;
+    let hanging = Arc::new(Counting { hang_after: Some(0), ..Counting::default() });
+    let store = Arc::clone(&world.store);
+    let run_id = world.run_id.clone();
+    let wish = async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        store.ask(&run_id, Wish::Cancel).await.unwrap();
+    };
+    let (ended, ()) = tokio::join!(drive(&world, &hanging), wish);
+    assert_eq!(ended.unwrap(), Ended::Cancelled);
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    assert_eq!(row.state, RunState::Cancelled);
+    assert!(world.keys().await.contains("run:run_cancelled"));
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_every_new_event_once_and_in_order() {
+    let world = world().await;
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    for _ in 0..2 {
+        let ear = Arc::clone(&heard);
+        let driver = Driver::new(
+            Arc::clone(&world.store),
+            Arc::new(Counting::default()),
+            world.run_id.clone(),
+        )
+        .on_event(move |stored| ear.lock().unwrap().push(stored.seq));
+        driver.drive(&mut FanOut::new(BRANCHES)).await.unwrap();
+    }
+    assert_eq!(*heard.lock().unwrap(), (1..=7).collect::<Vec<u64>>());
+}
