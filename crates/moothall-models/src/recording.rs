@@ -36,6 +36,11 @@ impl Recordings {
     pub fn find(&self, request: &ModelRequest) -> Result<ModelReply, ModelFailure> {
         let path = self.path(hash(request)?);
         match read(&path) {
+            // The name is only a name: a file that was renamed or edited answers another question.
+            Ok(recording) if recording.request.hash() != request.hash() => {
+                let detail = format!("the recording {} holds another request", path.display());
+                Err(ModelFailure::new(FailureKind::NotFound, detail))
+            }
             Ok(recording) => Ok(recording.reply),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.miss(request)),
             Err(error) => Err(ModelFailure::new(

@@ -180,3 +180,14 @@ fn a_recording_that_cannot_be_read_is_a_failure_that_names_it() {
     check_unreadable(b"{}");
     check_unreadable(b"\xff\xfe");
 }
+
+#[test]
+fn a_recording_under_another_requests_name_is_not_an_answer_to_it() {
+    let (_folder, recordings) = folder();
+    recordings.keep(&request("Why?"), &reply("Because.")).unwrap();
+    let from = recordings.folder.join(file_of(&request("Why?")));
+    let to = recordings.folder.join(file_of(&request("Who?")));
+    fs_err::rename(from, to).unwrap();
+    let failure = recordings.find(&request("Who?")).unwrap_err();
+    assert!(failure.detail.ends_with("holds another request"), "{failure}");
+}

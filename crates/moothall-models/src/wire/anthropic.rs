@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use moothall_core::model::{Block, ModelFailure, ModelRequest, Usage};
+use moothall_core::model::{ModelFailure, ModelRequest, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::parts::{CacheControl, effort_word, role};
+use super::parts::{Part, effort_word, role};
 use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider};
 
@@ -28,11 +28,11 @@ pub(super) fn encode(
     let body = Body {
         model: request.model.name(),
         max_tokens: request.max_tokens,
-        system: request.system.iter().map(part).collect(),
+        system: request.system.iter().map(Part::from).collect(),
         messages: request
             .turns
             .iter()
-            .map(|turn| Message { role: role(turn.role), content: [part(&turn.block)] })
+            .map(|turn| Message { role: role(turn.role), content: [Part::from(&turn.block)] })
             .collect(),
         temperature: request
             .temperature
@@ -67,15 +67,6 @@ struct Message<'a> {
 }
 
 #[derive(Serialize)]
-struct Part<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
 struct OutputConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
@@ -88,10 +79,6 @@ struct Format {
     #[serde(rename = "type")]
     kind: &'static str,
     schema: Value,
-}
-
-fn part(block: &Block) -> Part<'_> {
-    Part { kind: "text", text: &block.text, cache_control: block.cache.map(CacheControl::from) }
 }
 
 #[derive(Deserialize)]

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use moothall_core::model::{Block, CacheFor, ModelFailure, ModelRequest, Usage};
+use moothall_core::model::{Block, ModelFailure, ModelRequest, Usage};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::parts::{CacheControl, effort_word, join, role};
+use super::parts::{Part, effort_word, join, role};
 use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
 use crate::catalog::{ModelCard, Provider, SchemaForm};
 
@@ -105,15 +105,6 @@ enum Content<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-#[derive(Serialize)]
-struct Part<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
 fn messages(request: &ModelRequest, parts: bool) -> Vec<Message<'_>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.system.is_empty() {
@@ -128,18 +119,7 @@ fn messages(request: &ModelRequest, parts: bool) -> Vec<Message<'_>> {
 
 fn content(blocks: &[Block], parts: bool) -> Content<'_> {
     if parts && blocks.iter().any(|block| block.cache.is_some()) {
-        let part =
-            |block: &'_ Block| CacheControl::from(block.cache.unwrap_or(CacheFor::FiveMinutes));
-        return Content::Parts(
-            blocks
-                .iter()
-                .map(|block| Part {
-                    kind: "text",
-                    text: &block.text,
-                    cache_control: block.cache.is_some().then(|| part(block)),
-                })
-                .collect(),
-        );
+        return Content::Parts(blocks.iter().map(Part::from).collect());
     }
     Content::Text(join(blocks))
 }

@@ -5,9 +5,25 @@ use std::borrow::Cow;
 use moothall_core::model::{Block, CacheFor, Effort, Role};
 use serde::Serialize;
 
-/// Anthropic's cache mark, which OpenRouter passes through.
+/// A block of text with its cache mark, as Anthropic writes it and OpenRouter passes it through.
+#[derive(Debug, Serialize)]
+pub(super) struct Part<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+impl<'a> From<&'a Block> for Part<'a> {
+    fn from(block: &'a Block) -> Self {
+        let cache_control = block.cache.map(CacheControl::from);
+        Self { kind: "text", text: &block.text, cache_control }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct CacheControl {
+struct CacheControl {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
