@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034  # the versions are looked up by the name of the tool
 declare -A tool_versions=(
-    [cargo-nextest]=0.9.151
+    [cargo-nextest]=0.9.143
     [cargo-deny]=0.20.2
     [mdbook]=0.5.4
     [cargo-fuzz]=0.13.2
