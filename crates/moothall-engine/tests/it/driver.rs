@@ -21,6 +21,24 @@ async fn drive(world: &World, performer: &Arc<Counting>) -> Result<Ended, Engine
     driver.drive(&mut FanOut::new(BRANCHES)).await
 }
 
+/// Drives a run until exactly so many answers are kept and the next question is asked, then stops.
+async fn stop_after(world: &World, answered: usize) {
+    let performer = Arc::new(Counting { hang_after: Some(answered), ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let mut workflow = FanOut::new(BRANCHES);
+    // One at a time: the next question is asked only after the answer before it was kept.
+    let driven = driver.at_once(1).drive(&mut workflow);
+    let hanging = async {
+        while performer.asked.lock().unwrap().len() <= answered {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        ended = driven => panic!("it did not hang: {ended:?}"),
+        () = hanging => {}
+    }
+}
+
 /// What an uninterrupted run leaves behind.
 async fn whole_run() -> BTreeSet<String> {
     let world = world().await;
@@ -44,12 +62,7 @@ async fn a_run_stopped_after_any_answer_goes_on_and_asks_nothing_twice() {
     let whole = whole_run().await;
     for answered in 0..=BRANCHES {
         let world = world().await;
-        // One at a time, so that exactly `answered` are in the journal when it stops.
-        let first = Arc::new(Counting { hang_after: Some(answered), ..Counting::default() });
-        let driver = Driver::new(Arc::clone(&world.store), first.clone(), world.run_id.clone());
-        let mut workflow = FanOut::new(BRANCHES);
-        let stopped = driver.at_once(1).drive(&mut workflow);
-        assert!(tokio::time::timeout(Duration::from_millis(250), stopped).await.is_err());
+        stop_after(&world, answered).await;
         let kept = world.store.journal(&world.run_id).await.unwrap();
         assert_eq!(kept.len(), answered);
 
@@ -98,14 +111,7 @@ async fn no_more_effects_are_performed_at_once_than_allowed() {
 #[tokio::test]
 async fn an_answer_to_another_question_is_never_used() {
     let world = world().await;
-    let first = Arc::new(Counting { hang_after: Some(1), ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), first, world.run_id.clone()).at_once(1);
-    let mut workflow = FanOut::new(BRANCHES);
-    assert!(
-        tokio::time::timeout(Duration::from_millis(250), driver.drive(&mut workflow))
-            .await
-            .is_err()
-    );
+    stop_after(&world, 1).await;
 
     let second = Arc::new(Counting::default());
     let driver = Driver::new(Arc::clone(&world.store), second.clone(), world.run_id.clone());
