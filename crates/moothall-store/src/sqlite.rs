@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use moothall_core::{EffectId, RunId};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
@@ -20,6 +20,9 @@ mod rows;
 
 /// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
 const READERS: u32 = 4;
+
+/// How long to wait before a file that is busy is opened again.
+const OPEN_AGAIN: Duration = Duration::from_millis(10);
 
 /// How long a request stands in the queue of its own process.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,6 +50,20 @@ impl SqliteStore {
     /// Errors: [`StoreError::NotADatabase`], [`StoreError::ForeignDatabase`] and
     /// [`StoreError::NewerFormat`] leave the file as it was.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let deadline = Instant::now() + open::BUSY_TIMEOUT;
+        loop {
+            match Self::try_open(path).await {
+                // While another process switches the file to WAL or closes it as the last one,
+                // SQLite answers at once instead of waiting as it was told to.
+                Err(StoreError::Busy(_)) if Instant::now() < deadline => {
+                    tokio::time::sleep(OPEN_AGAIN).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    async fn try_open(path: &Path) -> Result<Self, StoreError> {
         open::prepare(path).await?;
         let pool = |connections| {
             SqlitePoolOptions::new()

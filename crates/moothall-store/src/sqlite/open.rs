@@ -21,7 +21,7 @@ const APPLICATION_ID: i64 = 0x4d6f_6f74;
 const MIGRATIONS: &[&str] = &[include_str!("v1.sql")];
 
 /// How long a request waits for other processes that write.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SQLITE_NOTADB: i32 = 26;
 
