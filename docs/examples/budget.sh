@@ -19,7 +19,7 @@ is over-budget "$(field kind)"
 is true "$(field paused)"
 is null "$(field verdict)"
 [[ ! -e receipt.jsonl ]] || fail "a paused run has a receipt"
-says '"event":"run_paused","reason":"budget"' "$(tail -n 1 events.jsonl)"
+says '"event":"run_paused","number":1,"reason":"budget"' "$(tail -n 1 events.jsonl)"
 
 # The price of the local model is unknown: it can be asked, but not within a budget in dollars.
 run 2 ask --model lab/smollm2-135m --base-url "$local_model/v1" --budget 0.01 "Name a colour."
