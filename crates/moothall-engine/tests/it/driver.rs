@@ -3,8 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use moothall_core::ask::Ask;
+use moothall_core::model::ModelRequest;
 use moothall_core::{Conclusion, Outcome};
-use moothall_engine::{Driver, Ended, EngineError};
+use moothall_engine::{Driver, Ended, EngineError, ModelPerformer};
+use moothall_models::settings::RetrySettings;
+use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
 use moothall_store::{RunState, Wish};
 
 use crate::support::{Counting, FanOut, World, world};
@@ -175,4 +179,28 @@ async fn whoever_listens_hears_every_new_event_once_and_in_order() {
         driver.drive(&mut FanOut::new(BRANCHES)).await.unwrap();
     }
     assert_eq!(*heard.lock().unwrap(), (1..=7).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn a_question_is_driven_through_the_real_gateway() {
+    let world = world().await;
+    let gateway = Gateway::new(GatewayOptions {
+        catalog: Catalog::built_in().unwrap(),
+        keys: BTreeMap::new(),
+        retry: RetrySettings::default(),
+        recording: RecordingMode::Off,
+    });
+    let ledger = Arc::new(Ledger::unlimited());
+    let performer = Arc::new(ModelPerformer::new(Arc::new(gateway), Arc::clone(&ledger)));
+    let request = ModelRequest::ask("demo".parse().unwrap(), "What is a moot hall?", 200);
+    let mut workflow = Ask::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
+    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let Ended::Done(outcome) = driver.drive(&mut workflow).await.unwrap() else {
+        panic!("it ends")
+    };
+    let Conclusion::Answered { text, .. } = outcome.conclusion else { panic!("it is answered") };
+    assert!(text.starts_with("This is a demonstration"), "{text}");
+    assert!(ledger.spent().tokens > 0);
+    let expected = ["run:run_started", "answer:model_replied", "run:run_finished"];
+    assert_eq!(world.keys().await, expected.map(str::to_owned).into());
 }
