@@ -13,7 +13,7 @@ use crate::fenced::fenced_blocks;
 use crate::model::{ModelReply, ModelRequest, StopReason, Turn};
 
 /// The most problems that are shown to a model or a person; the first few say enough.
-const MAX_PROBLEMS: usize = 8;
+pub const MAX_PROBLEMS: usize = 8;
 
 /// Says what is wrong with a parsed answer; an empty list means that it is as asked.
 ///

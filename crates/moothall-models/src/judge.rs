@@ -128,8 +128,7 @@ fn believable_usage(request: &ModelRequest, answer: &Answer) -> (Usage, UsageBas
 
 /// A wire that does not tell for how long it cached gets the dearer of what was asked for.
 fn with_asked_cache(request: &ModelRequest, usage: Usage) -> Usage {
-    let blocks = request.system.iter().chain(request.turns.iter().map(|turn| &turn.block));
-    let one_hour = blocks.into_iter().any(|block| block.cache == Some(CacheFor::OneHour));
+    let one_hour = request.blocks().any(|block| block.cache == Some(CacheFor::OneHour));
     if one_hour && usage.cache_write_1h == 0 {
         return Usage { cache_write_5m: 0, cache_write_1h: usage.cache_write_5m, ..usage };
     }

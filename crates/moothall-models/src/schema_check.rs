@@ -5,11 +5,8 @@
 
 use jsonschema::Validator;
 use moothall_core::model::OutputSchema;
-use moothall_core::structured::OutputCheck;
+use moothall_core::structured::{MAX_PROBLEMS, OutputCheck};
 use serde_json::Value;
-
-/// As many problems as anyone shows; an answer may have thousands.
-const MAX_PROBLEMS: usize = 8;
 
 /// The longest problem. The validator quotes the faulty value, which may be the whole answer.
 const MAX_PROBLEM_CHARS: usize = 200;

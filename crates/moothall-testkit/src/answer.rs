@@ -9,7 +9,7 @@ mod stream;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
     behaviour::{Behaviour, Fault},
@@ -282,6 +282,20 @@ fn told(call: &Call, fault: Option<&Fault>, claimed: Option<Usage>) -> Option<Us
         Wire::OpenAi | Wire::Anthropic => usage,
         Wire::Ollama => Usage { input: usage.prompt(), output: usage.output, ..Usage::ZERO },
     })
+}
+
+/// The id of an answer: the wire's prefix and the number of the call, written without a string of
+/// its own because every chunk of a stream carries it.
+#[derive(Debug, Clone, Copy)]
+struct Id {
+    prefix: &'static str,
+    call: u64,
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}{:020}", self.prefix, self.call))
+    }
 }
 
 fn request_id(call: u64) -> String {

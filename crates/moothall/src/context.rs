@@ -141,6 +141,10 @@ impl Context {
         let name = provider.name.as_str();
         let from_folder =
             self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+        // First, because the rest reads the built-in table, and this is asked for every provider.
+        if !from_folder {
+            return Ok(());
+        }
         let origin = |key: &str| self.loaded.resolved.origin(key);
         // A catalog that the folder brings can move a provider as well as a section can.
         let built_in = Catalog::built_in().ok();
@@ -159,10 +163,9 @@ impl Context {
             // It came with the folder, so the folder may say where it goes.
             Some(KeySource::DotEnv(_)) | None => return Ok(()),
         };
-        if from_folder
-            && (set_there("base_url", other_address)
-                || set_there("key_env", other_variable)
-                || set_there("key_file", false))
+        if set_there("base_url", other_address)
+            || set_there("key_env", other_variable)
+            || set_there("key_file", false)
         {
             return Err(CliError::usage(format!(
                 "the moothall.toml in this folder decides where your key for {name} goes: {source} to {}",

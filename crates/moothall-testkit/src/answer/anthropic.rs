@@ -1,11 +1,9 @@
 //! Anthropic messages.
 
-use std::fmt;
-
 use serde::{Serialize, Serializer};
 
 use super::{
-    Speech,
+    Id, Speech,
     stream::{EventStream, deltas},
     write_json,
 };
@@ -96,20 +94,6 @@ fn stop_details(stop: Stop) -> Option<StopDetails> {
     }
 }
 
-struct Id(u64);
-
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "msg_{:020}", self.0)
-    }
-}
-
 #[derive(Serialize)]
 struct Message<'a> {
     id: Id,
@@ -131,7 +115,7 @@ impl<'a> Message<'a> {
     /// The message before anything was said.
     fn opening(speech: &Speech<'a>) -> Self {
         Self {
-            id: Id(speech.call),
+            id: Id { prefix: "msg_", call: speech.call },
             kind: "message",
             role: "assistant",
             model: speech.model,

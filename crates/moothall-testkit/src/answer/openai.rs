@@ -1,11 +1,9 @@
 //! OpenAI chat completions.
 
-use std::fmt;
-
 use serde::{Serialize, Serializer};
 
 use super::{
-    Speech,
+    Id, Speech,
     stream::{EventStream, deltas},
     write_json,
 };
@@ -24,7 +22,7 @@ pub(super) fn unary(speech: &Speech<'_>, out: &mut Vec<u8>) {
     write_json(
         out,
         &Completion {
-            id: Id(speech.call),
+            id: Id { prefix: "chatcmpl-", call: speech.call },
             object: "chat.completion",
             created: CREATED,
             model: speech.model,
@@ -45,7 +43,7 @@ pub(super) fn stream(speech: &Speech<'_>, events: &mut EventStream) {
     // has.
     let no_usage_yet = (speech.wants_usage && speech.usage.is_some()).then_some(None);
     let chunk = |delta, finish_reason| Chunk {
-        id: Id(speech.call),
+        id: Id { prefix: "chatcmpl-", call: speech.call },
         object: "chat.completion.chunk",
         created: CREATED,
         model: speech.model,
@@ -86,20 +84,6 @@ fn finish_reason(stop: Stop) -> &'static str {
         Stop::End | Stop::Refusal => "stop",
         Stop::MaxTokens => "length",
         Stop::ContentFilter => "content_filter",
-    }
-}
-
-struct Id(u64);
-
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "chatcmpl-{:020}", self.0)
     }
 }
 

@@ -34,7 +34,9 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
     }
     // A catalog of the user's own may define further providers; then only its reader can say which
     // exist.
-    let known = Catalog::built_in().ok().filter(|_| config.catalog.is_none());
+    // Read only where there is a section to look up: this runs at every start.
+    let look_up = config.catalog.is_none() && !config.provider.is_empty();
+    let known = look_up.then(Catalog::built_in).and_then(Result::ok);
     for (name, provider) in &config.provider {
         let section = ["provider", name.as_str()];
         if !is_name(name) {
