@@ -3,6 +3,7 @@
 
 mod gateway;
 mod machine;
+mod sandbox;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -16,12 +17,19 @@ enum Bench {
     /// One measured process of the gateway benchmark
     #[command(hide = true)]
     GatewayClient(gateway::ClientArgs),
+    /// Latency of sandboxes, beside the bare engines doing the same
+    Sandbox(sandbox::Args),
 }
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == sandbox::JAIL) {
+        return sandbox::become_inmate(words);
+    }
     let done = match Bench::parse() {
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),
+        Bench::Sandbox(args) => sandbox::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: measures a promise of SPECIFICATION.md, written there as `bench:NAME`.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::shell;
@@ -10,6 +10,8 @@ use crate::shell;
 pub(crate) enum Bench {
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(Length),
+    /// Latency of sandboxes, beside the bare engines doing the same
+    Sandbox(Length),
 }
 
 #[derive(Debug, Args)]
@@ -20,9 +22,13 @@ pub(crate) struct Length {
 }
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    let (name, length) = match bench {
-        Bench::Gateway(length) => ("gateway", length),
-    };
+    match bench {
+        Bench::Gateway(length) => measure("gateway", length, &[]),
+        Bench::Sandbox(length) => sandbox(length),
+    }
+}
+
+fn measure(name: &str, length: &Length, more: &[&str]) -> Result<()> {
     let mut command_line = vec![
         "cargo",
         "run",
@@ -38,7 +44,21 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     if length.short {
         command_line.push("--short");
     }
+    command_line.extend(more);
     shell::run(&shell::root()?, &command_line)
+}
+
+/// It also starts the product as a user does. A short run takes the build that the tests use: an
+/// optimised one takes minutes to make.
+fn sandbox(length: &Length) -> Result<()> {
+    let root = shell::root()?;
+    shell::run(&root, &["cargo", "xtask", "guest"])?;
+    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
+    let build = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "moothall"];
+    shell::run(&root, &build)?;
+    let product = shell::target_dir(&root).join(folder).join("moothall");
+    let product = product.to_str().context("the target folder's name is not text")?;
+    measure("sandbox", length, &["--moothall", product])
 }
 
 /// The names that `bench:NAME` may use.

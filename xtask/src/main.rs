@@ -10,6 +10,7 @@ mod book;
 mod check;
 mod codegen;
 mod fuzz;
+mod guest;
 mod shell;
 mod tidy;
 mod tokens;
@@ -34,6 +35,8 @@ enum Task {
     Bench(bench::Bench),
     /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
     Fuzz(fuzz::Args),
+    /// Builds the agent that runs inside sandboxes, as one static file.
+    Guest,
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Book => book::run(),
         Task::Bench(bench) => bench::run(&bench),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Guest => guest::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

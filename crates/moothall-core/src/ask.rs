@@ -78,17 +78,11 @@ impl Ask {
         let detail = failure.to_string();
         let finding = finding("model.failed", Severity::Block, id, vec![detail.clone()]);
         let outcome = Outcome::new(vec![finding], Conclusion::Failed { kind: failure.kind });
-        let failed = RunEventBody::ModelFailed {
-            effect_id: id.clone(),
-            purpose: request.purpose,
-            model: request.model.clone(),
-            kind: failure.kind,
-            detail: failure.detail,
-        };
+        let failed = RunEvent::model_failed(id, request, failure);
         let ended = RunEventBody::RunFailed { detail };
         Step {
             perform: Vec::new(),
-            publish: vec![RunEvent::about(id, failed), RunEvent::of_run(ended)],
+            publish: vec![failed, RunEvent::of_run(ended)],
             outcome: Some(outcome),
         }
     }
@@ -99,7 +93,7 @@ impl Ask {
         fault: &OutputFault,
         text: String,
     ) -> Step {
-        publish.push(rejected(id, fault));
+        publish.push(RunEvent::output_rejected(id, fault));
         let finding = finding(fault.rule(), Severity::Block, id, fault.problems());
         Self::finish(publish, vec![finding], Conclusion::Unusable { text })
     }
@@ -132,14 +126,14 @@ impl Workflow for Ask {
                 Ok(Self::fail(id, &request, failure))
             }
             (Stage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
-                let mut publish = vec![replied(id, &self.request, &reply)];
+                let mut publish = vec![RunEvent::model_replied(id, &self.request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => Ok(Self::finish(publish, cut_off(id, &reply), conclusion)),
                     Err(fault) if self.request.schema.is_none() => {
                         Ok(Self::unusable(id, publish, &fault, reply.text))
                     }
                     Err(fault) => {
-                        publish.push(rejected(id, &fault));
+                        publish.push(RunEvent::output_rejected(id, &fault));
                         let again = ask_again(&self.request, &reply.text, &fault);
                         self.stage = Stage::AskedAgain(again.clone());
                         let perform = Self::call(&self.second, again);
@@ -150,7 +144,7 @@ impl Workflow for Ask {
             (Stage::AskedAgain(request), EffectResult::ModelReplied(reply))
                 if *id == self.second =>
             {
-                let publish = vec![replied(id, &request, &reply)];
+                let publish = vec![RunEvent::model_replied(id, &request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => {
                         let why = vec!["the first answer could not be used".to_owned()];
@@ -168,23 +162,6 @@ impl Workflow for Ask {
             }
         }
     }
-}
-
-fn replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> RunEvent {
-    let body = RunEventBody::ModelReplied {
-        effect_id: id.clone(),
-        purpose: request.purpose,
-        model: request.model.clone(),
-        usage: reply.usage,
-        usage_basis: reply.usage_basis,
-        cost_micro_usd: reply.cost_micro_usd,
-    };
-    RunEvent::about(id, body)
-}
-
-fn rejected(id: &EffectId, fault: &OutputFault) -> RunEvent {
-    let body = RunEventBody::OutputRejected { effect_id: id.clone(), problems: fault.problems() };
-    RunEvent::about(id, body)
 }
 
 /// Words that were cut off are worth showing, and worth a warning.

@@ -101,7 +101,7 @@ fn words_that_were_cut_off_are_shown_with_a_warning_and_nothing_at_all_is_no_ans
         EffectResult::ModelReplied(reply) => {
             EffectResult::ModelReplied(ModelReply { stop: StopReason::MaxTokens, ..reply })
         }
-        other @ EffectResult::ModelFailed(_) => other,
+        other => other,
     };
     let (outcome, _) = run(None, [cut("Thr")]);
     assert_eq!((outcome.verdict, outcome.findings[0].severity), (Verdict::Pass, Severity::Warn));

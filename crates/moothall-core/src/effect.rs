@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
+use crate::sandbox::{ExecuteRequest, Execution, SandboxFailure};
 use crate::{NotCanonical, Sha256Hex};
 
 /// One wish of a workflow that touches the world.
@@ -14,6 +15,8 @@ use crate::{NotCanonical, Sha256Hex};
 pub enum Effect {
     /// Ask a model.
     CallModel(Box<ModelRequest>),
+    /// Run a program in a sandbox that nobody used before.
+    Execute(Box<ExecuteRequest>),
 }
 
 impl Effect {
@@ -22,6 +25,7 @@ impl Effect {
     pub fn request_hash(&self) -> Result<Sha256Hex, NotCanonical> {
         match self {
             Self::CallModel(request) => request.hash(),
+            Self::Execute(request) => request.hash(),
         }
     }
 }
@@ -35,6 +39,10 @@ pub enum EffectResult {
     ModelReplied(ModelReply),
     /// There is no usable answer, after all retries.
     ModelFailed(ModelFailure),
+    /// The program ran, well or badly.
+    Executed(Box<Execution>),
+    /// Nothing ran, after all retries.
+    NotExecuted(SandboxFailure),
 }
 
 impl EffectResult {
@@ -43,6 +51,8 @@ impl EffectResult {
         match self {
             Self::ModelReplied(_) => "model_replied",
             Self::ModelFailed(_) => "model_failed",
+            Self::Executed(_) => "executed",
+            Self::NotExecuted(_) => "not_executed",
         }
     }
 }

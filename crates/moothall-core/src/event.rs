@@ -2,10 +2,16 @@
 //!
 //! Events are a file format: every kind has a snapshot in `tests/it/formats.rs`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
-use crate::{EffectId, MicroUsd, RunId, Verdict};
+use crate::model::{
+    FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, Purpose, Usage, UsageBasis,
+};
+use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
+use crate::structured::OutputFault;
+use crate::{EffectId, Finding, MicroUsd, RunId, Sha256Hex, Verdict};
 
 /// Something that happened. Its key is made from what happened, so a replayed run says the same
 /// thing under the same key and a store can drop the repetition.
@@ -54,6 +60,41 @@ impl RunEvent {
             _ => format!("run:{}", body.name()),
         };
         Self { key, body }
+    }
+
+    /// A model answered `request`.
+    pub(crate) fn model_replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> Self {
+        let body = RunEventBody::ModelReplied {
+            effect_id: id.clone(),
+            purpose: request.purpose,
+            model: request.model.clone(),
+            usage: reply.usage,
+            usage_basis: reply.usage_basis,
+            cost_micro_usd: reply.cost_micro_usd,
+        };
+        Self::about(id, body)
+    }
+
+    /// A model gave no usable answer to `request`.
+    pub(crate) fn model_failed(
+        id: &EffectId,
+        request: &ModelRequest,
+        failure: ModelFailure,
+    ) -> Self {
+        let body = RunEventBody::ModelFailed {
+            effect_id: id.clone(),
+            purpose: request.purpose,
+            model: request.model.clone(),
+            kind: failure.kind,
+            detail: failure.detail,
+        };
+        Self::about(id, body)
+    }
+
+    /// An answer was not what was asked for.
+    pub(crate) fn output_rejected(id: &EffectId, fault: &OutputFault) -> Self {
+        let (effect_id, problems) = (id.clone(), fault.problems());
+        Self::about(id, RunEventBody::OutputRejected { effect_id, problems })
     }
 }
 
@@ -114,6 +155,71 @@ pub enum RunEventBody {
         /// What is wrong with it.
         problems: Vec<String>,
     },
+    /// Another program is about to be written.
+    AttemptStarted {
+        /// The call that writes it.
+        effect_id: EffectId,
+        /// From 1.
+        attempt: u32,
+        /// How many there may be.
+        of: u32,
+    },
+    /// A model wrote a program. The program itself is in the call's answer, which the journal
+    /// keeps; `reflexion::read_program` takes it out.
+    CodeGenerated {
+        /// The call whose answer holds it.
+        effect_id: EffectId,
+        /// The attempt.
+        attempt: u32,
+        /// The hash of the program's text.
+        code_sha256: Sha256Hex,
+        /// How many lines it has.
+        code_lines: u64,
+        /// Packages that the model says it needs.
+        dependencies: Vec<String>,
+        /// How sure the model says it is, in thousandths. Its word, and never used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        confidence_permille: Option<u16>,
+    },
+    /// A program, or the check of its results, was run.
+    Executed {
+        /// The execution: `attempt-1/execute` or `attempt-1/check`.
+        effect_id: EffectId,
+        /// The attempt.
+        attempt: u32,
+        /// How it ended.
+        exit: Exit,
+        /// What ran it, such as `microvm`.
+        engine: String,
+        /// How strong the wall around it was.
+        class: IsolationClass,
+        /// What was kept of its output.
+        stdout_bytes: u64,
+        /// What was kept of its errors.
+        stderr_bytes: u64,
+        /// Files it left.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        files: BTreeMap<GuestPath, FileRef>,
+    },
+    /// An attempt was judged. The verdict of the attempt follows from the findings, as that of a
+    /// run does.
+    Judged {
+        /// What was judged: the execution, or the call where it gave no program.
+        effect_id: EffectId,
+        /// The attempt.
+        attempt: u32,
+        /// What was observed.
+        findings: Vec<Finding>,
+    },
+    /// A model said what went wrong.
+    Critiqued {
+        /// The call.
+        effect_id: EffectId,
+        /// The attempt it is about.
+        attempt: u32,
+        /// Its words, cut to a bearable length.
+        text: String,
+    },
     /// The run stands still and can go on.
     RunPaused {
         /// How often it has paused, this time included.
@@ -145,6 +251,11 @@ impl RunEventBody {
             Self::ModelReplied { .. } => "model_replied",
             Self::ModelFailed { .. } => "model_failed",
             Self::OutputRejected { .. } => "output_rejected",
+            Self::AttemptStarted { .. } => "attempt_started",
+            Self::CodeGenerated { .. } => "code_generated",
+            Self::Executed { .. } => "executed",
+            Self::Judged { .. } => "judged",
+            Self::Critiqued { .. } => "critiqued",
             Self::RunPaused { .. } => "run_paused",
             Self::RunFinished { .. } => "run_finished",
             Self::RunFailed { .. } => "run_failed",
@@ -157,7 +268,12 @@ impl RunEventBody {
         match self {
             Self::ModelReplied { effect_id, .. }
             | Self::ModelFailed { effect_id, .. }
-            | Self::OutputRejected { effect_id, .. } => Some(effect_id),
+            | Self::OutputRejected { effect_id, .. }
+            | Self::AttemptStarted { effect_id, .. }
+            | Self::CodeGenerated { effect_id, .. }
+            | Self::Executed { effect_id, .. }
+            | Self::Judged { effect_id, .. }
+            | Self::Critiqued { effect_id, .. } => Some(effect_id),
             Self::RunStarted { .. }
             | Self::RunPaused { .. }
             | Self::RunFinished { .. }
@@ -174,6 +290,11 @@ impl RunEventBody {
             | Self::ModelReplied { .. }
             | Self::ModelFailed { .. }
             | Self::OutputRejected { .. }
+            | Self::AttemptStarted { .. }
+            | Self::CodeGenerated { .. }
+            | Self::Executed { .. }
+            | Self::Judged { .. }
+            | Self::Critiqued { .. }
             | Self::RunPaused { .. } => false,
         }
     }

@@ -66,6 +66,38 @@ impl MicroUsd {
     }
 }
 
+/// What a run has spent so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    /// Money that was billed, or may have been.
+    pub usd: MicroUsd,
+    /// Tokens that were used, or may have been.
+    pub tokens: u64,
+    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer
+    /// broke off.
+    pub uncertain_usd: MicroUsd,
+    /// Calls whose price is unknown, so that `usd` says nothing about them.
+    pub unpriced_calls: u64,
+}
+
+impl Spent {
+    /// Counts one try; without a price it counts as unpriced.
+    pub fn count(&mut self, usd: Option<MicroUsd>, tokens: u64) {
+        match usd {
+            Some(usd) => self.usd = self.usd.saturating_add(usd),
+            None => self.unpriced_calls = self.unpriced_calls.saturating_add(1),
+        }
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+
+    /// Counts the worst case of one try whose bill nobody knows.
+    pub fn count_uncertain(&mut self, usd: Option<MicroUsd>, tokens: u64) {
+        self.uncertain_usd = self.uncertain_usd.saturating_add(usd.unwrap_or_default());
+        self.count(usd, tokens);
+    }
+}
+
 /// A text that is not an amount of dollars.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an amount of dollars; write it like 2.50, with at most six decimals")]

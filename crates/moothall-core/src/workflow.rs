@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::FailureKind;
+use crate::reflexion::Attempted;
+use crate::sandbox::SandboxFailureKind;
 use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, Verdict};
 
 /// A pure state machine that asks for effects and is told their results.
@@ -94,6 +96,20 @@ pub enum Conclusion {
     Failed {
         /// Why.
         kind: FailureKind,
+    },
+    /// A program ran and ended with 0. Nobody said what it had to do, so nobody knows whether it
+    /// did.
+    Ran(Box<Attempted>),
+    /// A program kept its contract.
+    Passed(Box<Attempted>),
+    /// A program kept its contract, but in a way that a person must look at.
+    Questioned(Box<Attempted>),
+    /// No program did what it had to.
+    NotPassed(Box<Attempted>),
+    /// A program could not be run. It is our failure or the host's, never the program's.
+    NotExecuted {
+        /// Why.
+        kind: SandboxFailureKind,
     },
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::model::ModelFailure;
+use moothall_core::money::Spent;
 use moothall_core::{
     Effect, EffectId, EffectResult, Outcome, PauseReason, RunEvent, RunEventBody, RunId, Sha256Hex,
     Step, Workflow,
@@ -33,6 +34,8 @@ pub struct Driver {
     run_id: RunId,
     at_once: usize,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
+    /// What the store was last told that the run has spent.
+    told_spent: Option<Spent>,
 }
 
 impl fmt::Debug for Driver {
@@ -46,10 +49,19 @@ impl fmt::Debug for Driver {
 pub enum Ended {
     /// The workflow came to its outcome.
     Done(Outcome),
-    /// The budget is used up. Everything that was under way is answered and kept.
-    Paused(ModelFailure),
+    /// It stands still and can go on. Everything that was under way is answered and kept.
+    Paused(Pause),
     /// Somebody cancelled the run.
     Cancelled,
+}
+
+/// Why a run stands still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pause {
+    /// The budget is used up.
+    Budget(ModelFailure),
+    /// Somebody asked for it.
+    Person,
 }
 
 /// An effect under way: its id, the hash of its request, and what came of it.
@@ -58,7 +70,14 @@ type UnderWay = JoinSet<(EffectId, Sha256Hex, Performed)>;
 impl Driver {
     /// A driver for a run that the store knows. The caller holds the run's lock.
     pub fn new(store: Arc<dyn Store>, performer: Arc<dyn Performer>, run_id: RunId) -> Self {
-        Self { store, performer, run_id, at_once: USUAL_AT_ONCE, on_event: Box::new(|_| {}) }
+        Self {
+            store,
+            performer,
+            run_id,
+            at_once: USUAL_AT_ONCE,
+            on_event: Box::new(|_| {}),
+            told_spent: None,
+        }
     }
 
     /// Effects performed at once, at most.
@@ -83,10 +102,12 @@ impl Driver {
             Some((_, Some(outcome))) => return Ok(Ended::Done(outcome)),
             Some((_, None)) | None => {}
         }
+        // Whoever drives the run again wants it to go on.
+        self.store.withdraw(&self.run_id, Wish::Pause).await?;
         let journal = self.store.journal(&self.run_id).await?;
         let mut waiting: BTreeMap<EffectId, Effect> = BTreeMap::new();
         let mut under_way = UnderWay::new();
-        let mut refused = None;
+        let mut pause: Option<Pause> = None;
         let mut look = tokio::time::interval(LOOK_AROUND);
         let mut answered = None;
         let mut step = workflow.start();
@@ -101,28 +122,34 @@ impl Driver {
                 step = workflow.resume(&id, result)?;
                 continue;
             }
-            if refused.is_none() {
+            if pause.is_none() {
                 self.start(&mut waiting, &mut under_way)?;
             }
             let (id, request_sha256, performed) = loop {
                 tokio::select! {
-                    done = under_way.join_next() => match (done, refused.take()) {
+                    done = under_way.join_next() => match (done, pause.take()) {
                         (Some(Ok((_, _, Performed { result: EffectResult::ModelFailed(failure), .. }))), _)
-                            if is_refusal(&failure) => refused = Some(failure),
+                            if is_refusal(&failure) => pause = Some(Pause::Budget(failure)),
                         (Some(Ok(done)), before) => {
-                            refused = before;
+                            pause = before;
                             break done;
                         }
                         (Some(Err(_)), _) => return Err(EngineError::Lost),
-                        (None, Some(failure)) => return self.pause(failure).await,
+                        (None, Some(why)) => return self.pause(why).await,
                         (None, None) => return Err(EngineError::Stalled),
                     },
                     _ = look.tick() => {
-                        if self.store.wishes(&self.run_id).await?.contains(&Wish::Cancel) {
+                        let wishes = self.store.wishes(&self.run_id).await?;
+                        if wishes.contains(&Wish::Cancel) {
                             // Dropping the tasks stops their calls.
                             drop(under_way);
-                            return self.cancel().await;
+                            self.publish(RunEventBody::RunCancelled).await?;
+                            return Ok(Ended::Cancelled);
                         }
+                        if wishes.contains(&Wish::Pause) {
+                            pause.get_or_insert(Pause::Person);
+                        }
+                        self.tell_spent().await?;
                     }
                 }
             };
@@ -163,30 +190,41 @@ impl Driver {
             events: step.publish.clone(),
             state,
             outcome: step.outcome.clone(),
+            spent: self.performer.spent(),
             at_ms: now_ms(),
         };
+        self.told_spent = commit.spent;
         for event in self.store.commit(&self.run_id, commit).await? {
             (self.on_event)(&event);
         }
         Ok(step.outcome.clone())
     }
 
-    async fn cancel(&mut self) -> Result<Ended, EngineError> {
-        self.publish(RunEventBody::RunCancelled).await?;
-        Ok(Ended::Cancelled)
+    /// Calls take seconds and longer. Should we be killed in one, the next driver must know what it
+    /// may have cost.
+    async fn tell_spent(&mut self) -> Result<(), EngineError> {
+        let spent = self.performer.spent();
+        if spent != self.told_spent {
+            self.told_spent = spent;
+            let commit = Commit { spent, at_ms: now_ms(), ..Commit::default() };
+            self.store.commit(&self.run_id, commit).await?;
+        }
+        Ok(())
     }
 
-    async fn pause(&mut self, failure: ModelFailure) -> Result<Ended, EngineError> {
+    async fn pause(&mut self, why: Pause) -> Result<Ended, EngineError> {
         let before = self.store.events(&self.run_id, 0, u32::MAX).await?;
         let pauses = before.iter().filter_map(|stored| match stored.event.body {
             RunEventBody::RunPaused { number, .. } => Some(number),
             _ => None,
         });
         let number = pauses.max().unwrap_or(0).saturating_add(1);
-        let detail = failure.detail.clone();
-        self.publish(RunEventBody::RunPaused { number, reason: PauseReason::Budget, detail })
-            .await?;
-        Ok(Ended::Paused(failure))
+        let (reason, detail) = match &why {
+            Pause::Budget(failure) => (PauseReason::Budget, failure.detail.clone()),
+            Pause::Person => (PauseReason::Person, "somebody asked for a pause".to_owned()),
+        };
+        self.publish(RunEventBody::RunPaused { number, reason, detail }).await?;
+        Ok(Ended::Paused(why))
     }
 
     async fn publish(&mut self, body: RunEventBody) -> Result<(), EngineError> {
@@ -194,6 +232,23 @@ impl Driver {
         self.commit(None, &Step { publish, ..Step::default() }).await?;
         Ok(())
     }
+}
+
+/// Ends a run that nobody drives: its driver died, or was just stopped. The caller holds the run's
+/// lock. Returns the events that were new.
+pub async fn cancel(
+    store: &dyn Store,
+    run_id: &RunId,
+    spent: Option<Spent>,
+) -> Result<Vec<StoredEvent>, EngineError> {
+    let commit = Commit {
+        events: vec![RunEvent::of_run(RunEventBody::RunCancelled)],
+        state: Some(RunState::Cancelled),
+        spent,
+        at_ms: now_ms(),
+        ..Commit::default()
+    };
+    Ok(store.commit(run_id, commit).await?)
 }
 
 /// A refusal by the budget is not an answer: it is not kept, and the workflow never hears of it.
@@ -229,7 +284,8 @@ fn state_after(body: &RunEventBody) -> Option<RunState> {
     }
 }
 
-fn now_ms() -> u64 {
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,10 +6,16 @@
 
 mod driver;
 mod error;
+mod execute;
 mod lock;
 mod perform;
+mod record;
+mod sandboxes;
 
-pub use crate::driver::{Driver, Ended};
+pub use crate::driver::{Driver, Ended, Pause, cancel};
 pub use crate::error::EngineError;
+pub use crate::execute::{ExecuteFuture, Executor, Job, Ran, SandboxPerformer};
 pub use crate::lock::RunLock;
 pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};
+pub use crate::record::{RunRecord, sequenced};
+pub use crate::sandboxes::SandboxExecutor;

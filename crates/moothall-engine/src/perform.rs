@@ -5,7 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
+use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
 use moothall_core::{Effect, EffectId, EffectResult};
 use moothall_models::{Gateway, Ledger, Listener};
 
@@ -17,6 +19,12 @@ use moothall_models::{Gateway, Ledger, Listener};
 pub trait Performer: fmt::Debug + Send + Sync {
     /// Performs one effect of a run.
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a>;
+
+    /// What the run has spent by now, with everything under way counted in full; `None` where
+    /// nothing costs anything.
+    fn spent(&self) -> Option<Spent> {
+        None
+    }
 }
 
 /// The future of one effect. Boxed because the performer is chosen at run time.
@@ -74,7 +82,22 @@ impl Performer for ModelPerformer {
                     let report = self.gateway.call(request, &self.ledger, listener).await;
                     Performed { result: report.result.into(), timing: report.timing }
                 }
+                // A run that may execute programs has a performer that can.
+                Effect::Execute(_) => {
+                    let failure = SandboxFailure {
+                        kind: SandboxFailureKind::NoEngine,
+                        detail: "this run has no sandbox".to_owned(),
+                    };
+                    Performed {
+                        result: EffectResult::NotExecuted(failure),
+                        timing: Timing { latency_ms: 0, tries: 0 },
+                    }
+                }
             }
         })
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        Some(self.ledger.spent_at_most())
     }
 }

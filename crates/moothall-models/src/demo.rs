@@ -1,7 +1,8 @@
 //! The demonstration model: deterministic, needs no key and no network, and says what it is in
-//! every answer.
+//! every answer. What it says as a part of a workflow is written beside that workflow in core.
 
-use moothall_core::model::{ModelRequest, Role, Usage};
+use moothall_core::model::{ModelRequest, Purpose, Role, Usage};
+use moothall_core::reflexion::demonstration;
 use moothall_core::tokens_expected;
 use serde_json::{Map, Value, json};
 
@@ -45,6 +46,11 @@ impl Backend for Demo {
 }
 
 fn answer_text(request: &ModelRequest) -> String {
+    if matches!(request.purpose, Purpose::Generate | Purpose::Critique)
+        && let Some(answer) = demonstration::answer(request)
+    {
+        return answer;
+    }
     if let Some(schema) = &request.schema {
         let schema: Value = serde_json::from_str(schema.text()).unwrap_or(Value::Null);
         let example = Example { root: &schema, room: MAX_BYTES }.of(&schema, 0);

@@ -212,3 +212,125 @@ fn a_schema_that_nothing_follows_or_that_never_ends_is_answered_all_the_same() {
         assert!(answer.text.len() < 1024 * 1024, "{schema}: {} bytes", answer.text.len());
     }
 }
+
+mod plays_reflexion {
+    use std::collections::BTreeMap;
+
+    use moothall_core::model::{ModelReply, StopReason, UsageBasis};
+    use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
+    use moothall_core::sandbox::{
+        Attestation, Execution, Exit, FileRef, IsolationClass, Limits, Output,
+    };
+    use moothall_core::{
+        Conclusion, Effect, EffectResult, Outcome, Sha256Hex, Verdict, Workflow as _,
+    };
+
+    use super::*;
+
+    fn input(task: &str) -> ReflexionInput {
+        ReflexionInput::new(task, "demo".parse().unwrap(), "python")
+    }
+
+    /// What came of a program: its exit code, its output and its errors.
+    type Ran = (i32, &'static str, &'static str);
+
+    fn executed((code, stdout, stderr): Ran) -> EffectResult {
+        let output = |text: &str| Output { text: text.to_owned(), truncated: false };
+        EffectResult::Executed(Box::new(Execution {
+            exit: Exit::Exited { code },
+            stdout: output(stdout),
+            stderr: output(stderr),
+            files: BTreeMap::new(),
+            left_behind: Vec::new(),
+            attestation: Attestation {
+                engine: "runsc".to_owned(),
+                engine_version: "1".to_owned(),
+                class: IsolationClass::UserKernel,
+                image: "python".to_owned(),
+                image_sha256: Sha256Hex::of(b"image"),
+                guest_sha256: Sha256Hex::of(b"guest"),
+                limits: Limits::default(),
+                held_by: BTreeMap::new(),
+                self_tests: Vec::new(),
+            },
+        }))
+    }
+
+    /// Plays a run: the demonstration speaks, and programs end as `ends` says, by a piece of
+    /// their text.
+    fn play(input: ReflexionInput, ends: &[(&str, Ran)]) -> Outcome {
+        let mut workflow = Reflexion::new(input, Box::new(|_: &Value| Vec::new())).unwrap();
+        let mut step = workflow.start();
+        loop {
+            if let Some(outcome) = step.outcome {
+                return outcome;
+            }
+            let (id, effect) = &step.perform[0];
+            let result = match effect {
+                Effect::CallModel(request) => EffectResult::ModelReplied(ModelReply {
+                    text: answer(request).0.text,
+                    stop: StopReason::End,
+                    model: DEMO_MODEL.to_owned(),
+                    usage: Usage::default(),
+                    usage_basis: UsageBasis::Estimated,
+                    cost_micro_usd: None,
+                }),
+                Effect::Execute(request) => {
+                    let code = request.sources.values().next().unwrap();
+                    let (_, ran) = ends.iter().find(|(piece, _)| code.contains(piece)).unwrap();
+                    executed(*ran)
+                }
+            };
+            step = workflow.resume(id, result).unwrap();
+        }
+    }
+
+    fn expecting(task: &str, text: &str) -> ReflexionInput {
+        let expect = Some(Expectation::Text { text: text.to_owned() });
+        ReflexionInput { contract: Contract { expect, ..Contract::default() }, ..input(task) }
+    }
+
+    #[test]
+    fn the_primes_pass_at_the_first_attempt() {
+        let primes = "2\n3\n5\n7\n11\n13\n17\n19\n23\n29\n31\n37\n41\n43\n47\n53\n59\n61\n67\n71\n";
+        let outcome = play(
+            expecting("print the first 20 primes", primes),
+            &[("while len(primes) < 20:", (0, primes, ""))],
+        );
+        assert_eq!((outcome.verdict, outcome.findings), (Verdict::Pass, Vec::new()));
+        assert!(matches!(outcome.conclusion, Conclusion::Passed(last) if last.attempts == 1));
+    }
+
+    #[test]
+    fn the_sales_are_mended_at_the_second_attempt() {
+        let file = FileRef { sha256: Sha256Hex::of(b"sales"), bytes: 5 };
+        let input = ReflexionInput {
+            inputs: BTreeMap::from([("sales.csv".parse().unwrap(), file)]),
+            ..expecting("parse the given sales.csv and print the total", "12.50")
+        };
+        let stumbled = "ValueError: could not convert string to float: 'amount'";
+        let outcome =
+            play(input, &[("next(rows)", (0, "12.50\n", "")), ("csv", (1, "", stumbled))]);
+        assert_eq!((outcome.verdict, outcome.findings), (Verdict::Pass, Vec::new()));
+        assert!(matches!(outcome.conclusion, Conclusion::Passed(last) if last.attempts == 2));
+    }
+
+    #[test]
+    fn made_up_users_do_not_pass() {
+        let missing = "FileNotFoundError: [Errno 2] No such file or directory: 'users.json'";
+        let outcome = play(
+            input("Read data from users.json and print usernames"),
+            &[("sample_data", (0, "alice\nbob\ncharlie\n", "")), ("open", (1, "", missing))],
+        );
+        assert_eq!(outcome.verdict, Verdict::Fail);
+        assert!(matches!(outcome.conclusion, Conclusion::NotPassed(_)));
+        assert_eq!(outcome.findings[0].rule.to_string(), "input.fabricated");
+    }
+
+    #[test]
+    fn a_task_it_cannot_play_fails_and_is_not_tried_for_ever() {
+        let outcome = play(input("dance"), &[("sys.exit", (1, "", "This is a demonstration"))]);
+        assert_eq!(outcome.verdict, Verdict::Fail);
+        assert!(matches!(outcome.conclusion, Conclusion::NotPassed(last) if last.attempts == 2));
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use moothall_core::MicroUsd;
 use moothall_core::model::{FailureKind, ModelFailure};
+pub use moothall_core::money::Spent;
 use tokio::sync::Notify;
 
 /// The most a run may use. Absent means no cap.
@@ -28,20 +29,6 @@ pub struct Amount {
     pub usd: Option<MicroUsd>,
     /// Tokens.
     pub tokens: u64,
-}
-
-/// The totals of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Money that was billed, or may have been.
-    pub usd: MicroUsd,
-    /// Tokens that were used, or may have been.
-    pub tokens: u64,
-    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer
-    /// broke off.
-    pub uncertain_usd: MicroUsd,
-    /// Calls whose price is unknown, so that `usd` says nothing about them.
-    pub unpriced_calls: u64,
 }
 
 /// The one ledger of a run.
@@ -88,6 +75,17 @@ impl Ledger {
     /// The totals so far.
     pub fn spent(&self) -> Spent {
         self.state().spent
+    }
+
+    /// The totals as they would be if everything under way were billed in full. Whoever keeps this
+    /// keeps enough for the case that the process dies before the bills arrive.
+    pub fn spent_at_most(&self) -> Spent {
+        let state = self.state();
+        let mut spent = state.spent;
+        if state.reserved_tokens > 0 || state.reserved_usd > MicroUsd::ZERO {
+            spent.count_uncertain(Some(state.reserved_usd), state.reserved_tokens);
+        }
+        spent
     }
 
     /// Reserves room for a call. Dropping the reservation gives the room back.
@@ -220,25 +218,13 @@ impl Drop for Reservation<'_> {
         state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst.tokens);
         match self.settled.unwrap_or(unsaid) {
             Settlement::Free => {}
-            Settlement::Used(used) => state.spent.count(used),
+            Settlement::Used(used) => state.spent.count(used.usd, used.tokens),
             Settlement::Unknown => {
-                let uncertain = self.worst.usd.unwrap_or_default();
-                state.spent.uncertain_usd = state.spent.uncertain_usd.saturating_add(uncertain);
-                state.spent.count(self.worst);
+                state.spent.count_uncertain(self.worst.usd, self.worst.tokens);
             }
         }
         drop(state);
         self.ledger.changed.notify_waiters();
-    }
-}
-
-impl Spent {
-    fn count(&mut self, used: Amount) {
-        match used.usd {
-            Some(usd) => self.usd = self.usd.saturating_add(usd),
-            None => self.unpriced_calls += 1,
-        }
-        self.tokens = self.tokens.saturating_add(used.tokens);
     }
 }
 

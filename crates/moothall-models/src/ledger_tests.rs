@@ -53,6 +53,19 @@ fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
 }
 
 #[test]
+fn what_is_under_way_counts_in_full_for_whoever_fears_to_die() {
+    let ledger = dollars(2_500_000);
+    now(&ledger, amount(10, 10)).unwrap().settle(amount(3, 4));
+    let settled = Spent { usd: usd(3), tokens: 4, ..Spent::default() };
+    assert_eq!(ledger.spent_at_most(), settled);
+    let under_way = now(&ledger, amount(50, 60)).unwrap();
+    let expected = Spent { usd: usd(53), tokens: 64, uncertain_usd: usd(50), unpriced_calls: 0 };
+    assert_eq!((ledger.spent(), ledger.spent_at_most()), (settled, expected));
+    under_way.release();
+    assert_eq!(ledger.spent_at_most(), settled);
+}
+
+#[test]
 fn tokens_have_their_own_cap() {
     let ledger = Ledger::new(Budget { usd: None, tokens: Some(1000) });
     now(&ledger, amount(1, 400)).unwrap().settle(amount(1, 300));

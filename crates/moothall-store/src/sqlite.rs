@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use moothall_core::{EffectId, RunId};
+use moothall_core::{EffectId, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 
 use self::commit::Prepared;
@@ -14,6 +14,7 @@ use crate::{
     StoreFuture, StoredEvent, Wish,
 };
 
+mod artifacts;
 mod commit;
 mod open;
 mod rows;
@@ -29,6 +30,9 @@ const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many candidates [`RunMatch::Several`] names.
 const CANDIDATES: u32 = 10;
+
+/// SQLite's name for a database without a file.
+const IN_MEMORY: &str = ":memory:";
 
 /// The store in one SQLite file, for a laptop or one server.
 ///
@@ -65,15 +69,6 @@ impl SqliteStore {
 
     async fn try_open(path: &Path) -> Result<Self, StoreError> {
         open::prepare(path).await?;
-        let pool = |connections| {
-            SqlitePoolOptions::new()
-                .max_connections(connections)
-                .acquire_timeout(QUEUE_TIMEOUT)
-                // A connection to a file does not go stale.
-                .test_before_acquire(false)
-                .max_lifetime(None)
-                .idle_timeout(None)
-        };
         let options = open::options(path);
         Ok(Self {
             path: path.to_owned(),
@@ -82,7 +77,18 @@ impl SqliteStore {
         })
     }
 
-    /// The file.
+    /// A store that nobody else sees and that ends with this value, for a run that is not worth
+    /// keeping.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        // Every connection to memory has a database of its own, so there is exactly one.
+        let only = pool(1).connect_with(open::memory()).await.map_err(database_error)?;
+        let mut connection = only.acquire().await.map_err(database_error)?;
+        open::prepare_connection(Path::new(IN_MEMORY), &mut connection).await?;
+        drop(connection);
+        Ok(Self { path: PathBuf::from(IN_MEMORY), writer: only.clone(), readers: only })
+    }
+
+    /// The file; `:memory:` where there is none.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -110,6 +116,16 @@ impl SqliteStore {
         }
         Ok(rows)
     }
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(QUEUE_TIMEOUT)
+        // A connection to a file does not go stale.
+        .test_before_acquire(false)
+        .max_lifetime(None)
+        .idle_timeout(None)
 }
 
 impl Store for SqliteStore {
@@ -237,6 +253,22 @@ impl Store for SqliteStore {
             .await
             .map_err(database_error)?;
             self.or_unknown(&id, rows).await?.iter().map(rows::stored_event).collect()
+        })
+    }
+
+    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
+        let id = id.clone();
+        Box::pin(async move { artifacts::keep(&self.writer, &id, content).await })
+    }
+
+    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
+        let (id, sha256) = (id.clone(), *sha256);
+        Box::pin(async move {
+            let found = artifacts::find(&self.readers, &id, &sha256).await?;
+            if found.is_none() {
+                self.or_unknown(&id, Vec::new()).await?;
+            }
+            Ok(found)
         })
     }
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::str::FromStr;
 
+use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ use crate::StoreError;
 
 /// The most that one value (a result, an event, an outcome, an input) may take when stored.
 pub const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The most that one artefact may take.
+pub const MAX_ARTIFACT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The future of one request to a [`Store`].
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -70,6 +74,19 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was
     /// deleted.
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>>;
+
+    /// Keeps a file of a run under the hash of its bytes, which is returned. To keep it twice is to
+    /// keep it once.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`], [`StoreError::RunEnded`] where
+    /// it is not there already.
+    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex>;
+
+    /// The bytes of a file that was kept. They have this hash, whatever happened to the disk.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::Unreadable`] where they are not what they
+    /// were.
+    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>>;
 
     /// Leaves a wish for whoever drives the run. To leave it twice is to leave it once.
     ///
@@ -136,6 +153,8 @@ pub struct RunRow {
     pub events: u64,
     /// How it ended, where it ended with an outcome.
     pub outcome: Option<Outcome>,
+    /// What it has spent, where anybody said so.
+    pub spent: Option<Spent>,
 }
 
 /// Where a run stands.
@@ -243,6 +262,9 @@ pub struct Commit {
     pub state: Option<RunState>,
     /// How the run ended.
     pub outcome: Option<Outcome>,
+    /// What the whole run has spent by now, failed tries included; `None` leaves it as it is. It
+    /// stands beside the journal, because tries that brought no result cost money as well.
+    pub spent: Option<Spent>,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }

@@ -1,11 +1,21 @@
 //! The command line as people type it. The doc comments are the help texts.
 
+pub(crate) mod image;
+
+mod run;
+mod runs;
+pub(crate) mod sandbox;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
+
+pub(crate) use self::run::RunArgs;
+pub(crate) use self::runs::{CancelArgs, EventsArgs, ResumeArgs, RunsArgs, ShowArgs};
+pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -52,12 +62,34 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Let a model write a program for a task, run it in a sandbox, judge it, and try again
+    Run(Box<RunArgs>),
+    /// List the runs that are kept
+    Runs(RunsArgs),
+    /// Show what is known about a run: attempts, verdict, findings, cost, files
+    Show(ShowArgs),
+    /// Print the events of a run, or follow them while it goes on
+    Events(EventsArgs),
+    /// Stop a run for good, whichever process drives it
+    Cancel(CancelArgs),
+    /// Let a run go on that was killed or paused; nothing that was answered is asked again
+    Resume(ResumeArgs),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present
     Models(ModelsArgs),
     /// Check a receipt offline and derive its verdict again
     Verify(VerifyArgs),
+    /// Run a Python program in a sandbox, without a model
+    Exec(Box<ExecArgs>),
+    /// Find out by trying which sandboxes work on this machine and how strong they are
+    Doctor(DoctorArgs),
+    /// Show the sandboxes that exist now, and clean up after programs that were killed
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
+    /// Build, list and verify the images that sandboxes are made of
+    #[command(subcommand)]
+    Image(image::ImageCommand),
     /// Show, find and check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -70,6 +102,13 @@ pub(crate) enum Command {
     Man {
         /// The command whose page is wanted
         command: Option<String>,
+    },
+    /// Put a hypervisor behind walls of its own and become it
+    #[command(hide = true, disable_help_flag = true)]
+    Jail {
+        /// What the jail is told by this program
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
     },
     /// Print the reference pages of the book
     #[command(subcommand, hide = true)]

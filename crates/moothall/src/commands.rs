@@ -1,12 +1,23 @@
 //! One module per command.
 
 mod ask;
+mod attempts;
+mod cancel;
 mod config;
 mod docs;
+mod doctor;
+mod events;
+mod exec;
 mod failure;
+mod files;
+mod image;
 mod models;
-mod run_record;
+mod run;
+mod runs;
+mod sandbox;
+mod show;
 mod verify;
+mod words;
 
 use std::future::Future;
 
@@ -19,9 +30,19 @@ use crate::terminal;
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Run(args) => run::run(&global, &args),
+        Command::Runs(args) => runs::run(&global, &args),
+        Command::Show(args) => show::run(&global, &args),
+        Command::Events(args) => events::run(&global, &args),
+        Command::Cancel(args) => cancel::run(&global, &args),
+        Command::Resume(args) => run::resume(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),
+        Command::Exec(args) => exec::run(&global, &args),
+        Command::Doctor(args) => doctor::run(&global, &args),
+        Command::Sandbox(command) => sandbox::run(&global, &command),
+        Command::Image(command) => image::run(&global, &command),
         Command::Config(command) => config::run(&global, &command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -30,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Fine)
         }
         Command::Man { command } => man(command.as_deref()),
+        Command::Jail { args } => match moothall_sandbox::jail::enter(args)? {},
         Command::Docs(command) => docs::run(&command),
     }
 }
@@ -57,16 +79,23 @@ enum Interruptible<T> {
     Cancelled,
 }
 
-/// Runs a future on a runtime of its own until it is done or the person presses Ctrl-C.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+/// Where async work of a command runs.
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
-    Ok(runtime.block_on(async {
-        tokio::select! {
-            done = future => Interruptible::Done(done),
-            _ = tokio::signal::ctrl_c() => Interruptible::Cancelled,
-        }
-    }))
+        .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))
+}
+
+/// Waits for a future until it is done or the person presses Ctrl-C.
+async fn interruptible<T>(future: impl Future<Output = T>) -> Interruptible<T> {
+    tokio::select! {
+        done = future => Interruptible::Done(done),
+        _ = tokio::signal::ctrl_c() => Interruptible::Cancelled,
+    }
+}
+
+/// Runs a future on a runtime of its own until it is done or the person presses Ctrl-C.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliError> {
+    Ok(runtime()?.block_on(interruptible(future)))
 }

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use moothall_core::MicroUsd;
 use moothall_core::money::dollars_option;
+use moothall_core::sandbox::IsolationClass;
 use moothall_models::settings::{ProviderSettings, RetrySettings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct Config {
     /// `openrouter`, `ollama`), or a new one with its `base_url`. A name is made of lower-case
     /// letters, digits, `-` and `_`.
     pub provider: BTreeMap<String, ProviderSettings>,
+    /// How programs that nobody trusts are kept apart from this machine.
+    pub isolation: IsolationSection,
     /// What the program tells about its own work, on standard error.
     pub log: LogSection,
 }
@@ -64,6 +67,57 @@ pub struct BudgetSection {
     pub usd: Option<MicroUsd>,
     /// Tokens that one run may use, sent and received together. Without it they are not limited.
     pub tokens: Option<u64>,
+}
+
+/// The `[isolation]` section. A file that merely lies in the working folder may tighten it and not
+/// loosen it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct IsolationSection {
+    /// What runs sandboxes. `auto` takes the strongest that works on this machine.
+    pub engine: EngineChoice,
+    /// The weakest class that is used; a weaker one is refused. `moothall doctor` shows which
+    /// classes this machine has.
+    pub minimum: Option<IsolationClass>,
+    /// Whether `auto` may choose a container on this machine's own kernel. Naming `runc` or `crun`
+    /// says the same for one command.
+    pub allow_shared_kernel: bool,
+    /// Mebibytes of memory that all sandboxes together may take. Without it, half of the machine's
+    /// memory.
+    pub memory_mib: Option<u64>,
+    /// Sandboxes that wait, already started, for the next program of a run.
+    pub pool: usize,
+}
+
+impl Default for IsolationSection {
+    fn default() -> Self {
+        Self {
+            engine: EngineChoice::Auto,
+            minimum: None,
+            allow_shared_kernel: false,
+            memory_mib: None,
+            pool: 1,
+        }
+    }
+}
+
+/// What runs sandboxes.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineChoice {
+    /// The strongest that works on this machine
+    #[default]
+    Auto,
+    /// QEMU: a kernel of its own, on KVM or emulated
+    Microvm,
+    /// gVisor: a kernel in user space
+    Runsc,
+    /// A container on this machine's own kernel
+    Runc,
+    /// A container on this machine's own kernel
+    Crun,
 }
 
 /// The `[log]` section.

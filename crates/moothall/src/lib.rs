@@ -2,12 +2,16 @@
 //! a trial.
 
 mod args;
+mod artifacts;
 mod commands;
 pub mod config;
 mod context;
 pub mod error;
 pub mod folders;
+mod guest_binary;
+mod isolation;
 pub mod keys;
+mod local;
 mod logging;
 mod terminal;
 

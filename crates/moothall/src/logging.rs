@@ -12,9 +12,10 @@ pub(crate) fn start(section: &LogSection, verbose: u8) {
     let configured = levels.iter().position(|level| *level == section.level).unwrap_or(1);
     let level = words[(configured + usize::from(verbose)).min(words.len() - 1)];
     // Libraries stay at warnings even with -vvv: their traces hold headers and bodies.
-    let filter = EnvFilter::new(format!(
-        "warn,moothall={level},moothall_core={level},moothall_models={level}"
-    ));
+    let ours = ["moothall", "moothall_core", "moothall_engine", "moothall_models"];
+    let ours = ours.iter().chain(&["moothall_sandbox", "moothall_store"]);
+    let directives = ours.map(|target| format!("{target}={level}")).collect::<Vec<_>>();
+    let filter = EnvFilter::new(format!("warn,{}", directives.join(",")));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

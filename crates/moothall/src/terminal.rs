@@ -30,10 +30,31 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Prints words of our own, with colour where it is wanted. A reader that went away (`| head`) ends
 /// the program quietly, as it does for other tools.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     write_all(anstream::stdout().lock(), text)
+}
+
+/// Whether anybody still reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
+}
+
+/// As [`print`], for whoever goes on printing and should stop when nobody reads.
+pub(crate) fn print_on(text: &str) -> io::Result<Reader> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error),
+    }
 }
 
 /// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a
@@ -53,6 +74,11 @@ fn write_all(mut stdout: impl io::Write, text: &str) -> io::Result<()> {
 /// Prints something about the work. Where stderr is gone there is nobody to tell.
 pub(crate) fn note(text: &str) {
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Takes away the line that stands on a terminal's standard error, whatever is said about colour.
+pub(crate) fn clear_line() {
+    let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
 }
 
 pub(crate) fn show_error(error: &CliError) {

@@ -22,10 +22,11 @@ const MANIFEST: &str = "crates/moothall-core/Cargo.toml";
 const SOURCES: &str = "crates/moothall-core/src/";
 
 /// What core's manifest may name.
-const DIRECT: &[&str] = &["schemars", "serde", "serde_json", "sha2", "thiserror"];
+const DIRECT: &[&str] = &["regex", "schemars", "serde", "serde_json", "sha2", "thiserror"];
 
-/// What those bring along: data structures, number formatting, hashing, derive macros.
+/// What those bring along: data structures, number formatting, hashing, text search, derive macros.
 const INDIRECT: &[&str] = &[
+    "aho-corasick",
     "block-buffer",
     "cfg-if",
     "const-oid",
@@ -46,6 +47,8 @@ const INDIRECT: &[&str] = &[
     "quote",
     "ref-cast",
     "ref-cast-impl",
+    "regex-automata",
+    "regex-syntax",
     "schemars_derive",
     "serde_core",
     "serde_derive",

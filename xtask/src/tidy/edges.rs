@@ -31,20 +31,29 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "xtask", uses: &[], tests_use: &[] },
     Row {
         name: "moothall-bench",
-        uses: &["moothall-models", "moothall-testkit", "moothall-core"],
+        uses: &["moothall-models", "moothall-sandbox", "moothall-testkit", "moothall-core"],
         tests_use: &[],
     },
     Row {
         name: "moothall",
-        uses: &["moothall-models", "moothall-core"],
+        uses: &[
+            "moothall-engine",
+            "moothall-models",
+            "moothall-sandbox",
+            "moothall-store",
+            "moothall-core",
+        ],
         tests_use: &["moothall-testkit"],
     },
     Row {
         name: "moothall-engine",
-        uses: &["moothall-models", "moothall-store", "moothall-core"],
+        uses: &["moothall-models", "moothall-sandbox", "moothall-store", "moothall-core"],
         tests_use: &["moothall-testkit"],
     },
     Row { name: "moothall-models", uses: &["moothall-core"], tests_use: &["moothall-testkit"] },
+    Row { name: "moothall-sandbox", uses: &["moothall-core"], tests_use: &[] },
+    // A program of its own inside the sandbox; the product holds its bytes, not its code.
+    Row { name: "moothall-guest", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
     // Nothing, and no testkit either: core's tests need no runtime.

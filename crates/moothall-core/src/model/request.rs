@@ -102,6 +102,10 @@ pub enum Purpose {
     Ask,
     /// One small call that shows whether a model can be reached (`moothall models --check`).
     Probe,
+    /// Writing a program that solves a task (`moothall run`).
+    Generate,
+    /// Saying why a program did not solve its task (`moothall run`).
+    Critique,
 }
 
 /// One call to a model.

@@ -1,14 +1,23 @@
 //! Journals, event streams and receipts outlive the build that wrote them. A changed snapshot here
 //! is a changed file format and needs a migration note in CHANGELOG.md.
 
+use std::collections::BTreeMap;
+
 use insta::assert_json_snapshot;
 use moothall_core::model::{
     Block, CacheFor, Effort, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest,
     OutputSchema, Purpose, StopReason, Temperature, Turn, Usage, UsageBasis,
 };
+use moothall_core::reflexion::{
+    AnswerForm, Attempted, Contract, Expectation, Reflexion, ReflexionInput,
+};
+use moothall_core::sandbox::{
+    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, IsolationClass, LimitName,
+    Limits, Output, SandboxFailure, SandboxFailureKind, SelfTest,
+};
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, Finding, MicroUsd, Outcome, PauseReason, RuleId,
-    RunEvent, RunEventBody, SequencedEvent, Severity, Step, Verdict,
+    RunEvent, RunEventBody, SequencedEvent, Severity, Sha256Hex, Step, Verdict,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -81,6 +90,58 @@ fn finding() -> Finding {
         subject: effect_id().to_string(),
         message: "count is missing".to_owned(),
         evidence: vec!["line 1".to_owned()],
+    }
+}
+
+fn files(name: &str) -> BTreeMap<GuestPath, FileRef> {
+    let file = FileRef { sha256: Sha256Hex::of(b"file"), bytes: 4 };
+    BTreeMap::from([(name.parse().unwrap(), file)])
+}
+
+fn execute_request() -> ExecuteRequest {
+    ExecuteRequest {
+        image: "python".to_owned(),
+        sources: BTreeMap::from([("main.py".parse().unwrap(), "print(1)".to_owned())]),
+        inputs: files("sales.csv"),
+        argv: vec!["python3".to_owned(), "main.py".to_owned()],
+        env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        stdin: "3".to_owned(),
+        limits: Limits::default(),
+        collect: true,
+    }
+}
+
+fn execution() -> Execution {
+    Execution {
+        exit: Exit::Exited { code: 1 },
+        stdout: Output { text: "half".to_owned(), truncated: true },
+        stderr: Output { text: "no".to_owned(), truncated: false },
+        files: files("out.png"),
+        left_behind: vec!["a: a link".to_owned()],
+        attestation: Attestation {
+            engine: "microvm".to_owned(),
+            engine_version: "11.0".to_owned(),
+            class: IsolationClass::EmulatedVm,
+            image: "python".to_owned(),
+            image_sha256: Sha256Hex::of(b"image"),
+            guest_sha256: Sha256Hex::of(b"guest"),
+            limits: Limits::default(),
+            held_by: BTreeMap::from([(LimitName::Wall, "host".to_owned())]),
+            self_tests: vec![SelfTest { rule: RuleId::new("sandbox.no-network"), held: true }],
+        },
+    }
+}
+
+fn attempted() -> Attempted {
+    Attempted {
+        attempts: 2,
+        code_from: Some("attempt-2/generate".parse().unwrap()),
+        code_sha256: Some(Sha256Hex::of(b"print(1)")),
+        exit: Some(Exit::Exited { code: 0 }),
+        class: Some(IsolationClass::HardwareVm),
+        stdout: Output { text: "1\n".to_owned(), truncated: false },
+        stderr: Output::default(),
+        files: files("out.png"),
     }
 }
 
@@ -160,6 +221,121 @@ fn events_keep_their_form() {
 }
 
 #[test]
+fn executions_keep_their_form() {
+    let effect = Effect::Execute(Box::new(execute_request()));
+    let failure = SandboxFailure { kind: SandboxFailureKind::Lost, detail: "no answer".to_owned() };
+    let results =
+        [EffectResult::Executed(Box::new(execution())), EffectResult::NotExecuted(failure)];
+    round_trip(&effect);
+    results.iter().for_each(round_trip);
+    let request_sha256 = effect.request_hash().unwrap();
+    assert_json_snapshot!(
+        json!({"effect": effect, "request_sha256": request_sha256, "results": results})
+    );
+    let exits = [
+        Exit::Exited { code: 0 },
+        Exit::Signalled { signal: 9 },
+        Exit::TimedOut,
+        Exit::OutOfMemory,
+        Exit::SandboxDied { detail: "gone".to_owned() },
+    ];
+    exits.iter().for_each(round_trip);
+    assert_json_snapshot!("every_exit_keeps_its_form", exits);
+}
+
+#[test]
+fn events_of_programs_keep_their_form() {
+    let id = |text: &str| -> EffectId { text.parse().unwrap() };
+    let bodies = [
+        RunEventBody::AttemptStarted { effect_id: id("attempt-1/generate"), attempt: 1, of: 3 },
+        RunEventBody::CodeGenerated {
+            effect_id: id("attempt-1/generate/ask-2"),
+            attempt: 1,
+            code_sha256: Sha256Hex::of(b"print(1)"),
+            code_lines: 1,
+            dependencies: vec!["numpy".to_owned()],
+            confidence_permille: Some(900),
+        },
+        RunEventBody::Executed {
+            effect_id: id("attempt-1/execute"),
+            attempt: 1,
+            exit: Exit::SandboxDied { detail: "gone".to_owned() },
+            engine: "microvm".to_owned(),
+            class: IsolationClass::EmulatedVm,
+            stdout_bytes: 4,
+            stderr_bytes: 2,
+            files: files("out.png"),
+        },
+        RunEventBody::Judged {
+            effect_id: id("attempt-1/execute"),
+            attempt: 1,
+            findings: vec![finding()],
+        },
+        RunEventBody::Critiqued {
+            effect_id: id("attempt-1/critique"),
+            attempt: 1,
+            text: "Count them.".to_owned(),
+        },
+    ];
+    let events = bodies.map(|body| RunEvent::about(&body.effect_id().unwrap().clone(), body));
+    events.iter().for_each(round_trip);
+    assert_json_snapshot!(events);
+}
+
+#[test]
+fn inputs_of_programs_keep_their_form() {
+    let usual = ReflexionInput::new("Dance", model(), "python");
+    let full = ReflexionInput {
+        critic: Some("openai/gpt-5-mini".parse().unwrap()),
+        answer_form: AnswerForm::Fenced,
+        timeout_ms: Some(30_000),
+        packages: vec!["numpy".to_owned()],
+        inputs: files("sales.csv"),
+        contract: Contract {
+            expect: Some(Expectation::Text { text: "55".to_owned() }),
+            check: Some("assert True".to_owned()),
+            outputs: vec!["out.png".parse().unwrap()],
+        },
+        ..usual.clone()
+    };
+    let expectations = [
+        Expectation::Schema { schema: OutputSchema::parse("s", "{}").unwrap() },
+        Expectation::Pattern { pattern: "^a+$".parse().unwrap() },
+    ];
+    [&usual, &full].into_iter().for_each(round_trip);
+    expectations.iter().for_each(round_trip);
+    assert_json_snapshot!(json!({
+        "workflow": Reflexion::NAME,
+        "usual": usual,
+        "full": full,
+        "expectations": expectations,
+    }));
+    // What is not said is as usual.
+    let least = json!({"task": "Dance", "model": model(), "image": "python"});
+    assert_eq!(serde_json::from_value::<ReflexionInput>(least).unwrap(), usual);
+}
+
+#[test]
+fn conclusions_about_programs_keep_their_form() {
+    let conclusions = [
+        Conclusion::Ran(Box::new(attempted())),
+        Conclusion::Passed(Box::new(attempted())),
+        Conclusion::Questioned(Box::new(attempted())),
+        Conclusion::NotPassed(Box::new(Attempted {
+            code_from: None,
+            code_sha256: None,
+            exit: None,
+            class: None,
+            files: BTreeMap::new(),
+            ..attempted()
+        })),
+        Conclusion::NotExecuted { kind: SandboxFailureKind::NoEngine },
+    ];
+    conclusions.iter().for_each(round_trip);
+    assert_json_snapshot!(conclusions);
+}
+
+#[test]
 fn steps_and_outcomes_keep_their_form() {
     let conclusions = [
         Conclusion::Answered { text: "{}".to_owned(), value: Some(json!({})) },
@@ -225,7 +401,7 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
         "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure],
         "stop_reasons": [StopReason::End, StopReason::MaxTokens, StopReason::Other],
         "usage_bases": [UsageBasis::Reported, UsageBasis::Estimated, UsageBasis::Bounded],
-        "purposes": [Purpose::Ask, Purpose::Probe],
+        "purposes": [Purpose::Ask, Purpose::Probe, Purpose::Generate, Purpose::Critique],
     }));
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use moothall_core::ask::Ask;
 use moothall_core::model::ModelRequest;
-use moothall_core::{Conclusion, Outcome};
-use moothall_engine::{Driver, Ended, EngineError, ModelPerformer};
+use moothall_core::{Conclusion, MicroUsd, Outcome};
+use moothall_engine::{Driver, Ended, EngineError, ModelPerformer, Pause, cancel};
 use moothall_models::settings::RetrySettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
 use moothall_store::{RunState, Wish};
@@ -134,7 +134,8 @@ async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
         let delay = BTreeMap::from([("m4", Duration::from_millis(30))]);
         let refuse = BTreeSet::from(["m2"]);
         let performer = Arc::new(Counting { refuse, delay, ..Counting::default() });
-        assert!(matches!(drive(&world, &performer).await.unwrap(), Ended::Paused(_)));
+        let ended = drive(&world, &performer).await.unwrap();
+        assert!(matches!(ended, Ended::Paused(Pause::Budget(_))), "{ended:?}");
         let kept = world.store.journal(&world.run_id).await.unwrap();
         assert_eq!(kept.keys().map(|id| id.as_str()).collect::<Vec<_>>(), ["m1", "m3", "m4"]);
         // A second pause is an event of its own.
@@ -162,6 +163,54 @@ async fn another_process_can_cancel_the_run() {
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Cancelled);
     assert!(world.keys().await.contains("run:run_cancelled"));
+}
+
+#[tokio::test]
+async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
+    let world = world().await;
+    // `m1` takes until after the next look around, and is answered and kept before the pause.
+    let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
+    let performer = Arc::new(Counting { delay, ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let mut workflow = FanOut::new(BRANCHES);
+    let wish = async {
+        while performer.asked.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+    };
+    let (ended, ()) = tokio::join!(driver.at_once(1).drive(&mut workflow), wish);
+    assert_eq!(ended.unwrap(), Ended::Paused(Pause::Person));
+    assert_eq!(world.store.journal(&world.run_id).await.unwrap().len(), 1);
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    assert_eq!(row.state, RunState::Paused);
+
+    assert_eq!(drive(&world, &Arc::default()).await.unwrap(), done());
+    assert_eq!(world.store.wishes(&world.run_id).await.unwrap(), BTreeSet::new());
+}
+
+#[tokio::test]
+async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
+    let world = world().await;
+    let spent = async || {
+        let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+        row.spent.unwrap_or_default().usd
+    };
+    let hanging = Arc::new(Counting { hang_after: Some(1), costs: true, ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), hanging.clone(), world.run_id.clone());
+    let mut workflow = FanOut::new(BRANCHES);
+    // The second question is never answered, and the process dies: what it may have cost is known.
+    let two = MicroUsd::new(2_000_000);
+    tokio::select! {
+        ended = driver.at_once(1).drive(&mut workflow) => panic!("it did not hang: {ended:?}"),
+        () = async { while spent().await < two { tokio::task::yield_now().await } } => {}
+    }
+    assert_eq!(world.store.journal(&world.run_id).await.unwrap().len(), 1);
+
+    let events = cancel(&*world.store, &world.run_id, None).await.unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!(spent().await, two);
+    assert_eq!(drive(&world, &Arc::default()).await.unwrap(), Ended::Cancelled);
 }
 
 #[tokio::test]

@@ -8,10 +8,11 @@ use std::time::Duration;
 use moothall_core::model::{
     FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
 };
+use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{
-    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Step,
-    UnexpectedResult, Verdict, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId,
+    Step, UnexpectedResult, Verdict, Workflow,
 };
 use moothall_engine::{PerformFuture, Performed, Performer};
 use moothall_store::{NewRun, SqliteStore, Store};
@@ -79,6 +80,8 @@ pub(crate) struct Counting {
     pub(crate) hang_after: Option<usize>,
     pub(crate) refuse: BTreeSet<&'static str>,
     pub(crate) delay: BTreeMap<&'static str, Duration>,
+    /// What the run is said to have spent, one dollar a question asked.
+    pub(crate) costs: bool,
     pub(crate) at_once: AtomicUsize,
     pub(crate) most_at_once: AtomicUsize,
 }
@@ -106,9 +109,15 @@ impl Performer for Counting {
             Performed { result, timing: Timing { latency_ms: 1, tries: 1 } }
         })
     }
+
+    fn spent(&self) -> Option<Spent> {
+        let asked = self.asked.lock().unwrap().len() as u64;
+        let usd = MicroUsd::new(asked * 1_000_000);
+        self.costs.then_some(Spent { usd, ..Spent::default() })
+    }
 }
 
-fn reply(text: &str) -> EffectResult {
+pub(crate) fn reply(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
         text: text.to_owned(),
         stop: StopReason::End,

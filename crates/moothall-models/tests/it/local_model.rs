@@ -127,7 +127,7 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
             break outcome;
         }
         let (id, effect) = step.perform.pop().unwrap();
-        let Effect::CallModel(request) = effect;
+        let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
         asked.push(id.to_string());
         let report = gateway.call(&request, &Ledger::unlimited(), None).await;
         step = workflow.resume(&id, EffectResult::from(report.result)).unwrap();

@@ -19,6 +19,7 @@ pub(super) struct Prepared {
     bodies: Vec<String>,
     result: Option<String>,
     outcome: Option<String>,
+    spent: Option<String>,
 }
 
 impl Prepared {
@@ -27,11 +28,13 @@ impl Prepared {
         let bodies = commit.events.iter().map(|event| text("an event", &event.body));
         let result = commit.result.as_ref().map(|(_, entry)| text("a result", &entry.result));
         let outcome = commit.outcome.as_ref().map(|outcome| text("an outcome", outcome));
+        let spent = commit.spent.as_ref().map(|spent| text("an amount", spent));
         Ok(Self {
             at_ms: to_sql(commit.at_ms)?,
             bodies: bodies.collect::<Result<_, _>>()?,
             result: result.transpose()?,
             outcome: outcome.transpose()?,
+            spent: spent.transpose()?,
             commit,
         })
     }
@@ -76,6 +79,7 @@ struct Found {
     run: i64,
     head: i64,
     state: RunState,
+    spent: Option<String>,
 }
 
 /// Writes a commit. The caller holds the write lock, so that numbers have no gaps, and rolls back
@@ -85,7 +89,7 @@ pub(super) async fn write(
     id: &RunId,
     prepared: Prepared,
 ) -> Result<Vec<StoredEvent>, StoreError> {
-    let row = sqlx::query("SELECT run, head, state FROM runs WHERE run_id = ?")
+    let row = sqlx::query("SELECT run, head, state, spent FROM runs WHERE run_id = ?")
         .bind(id.as_str())
         .fetch_optional(&mut *connection)
         .await
@@ -95,6 +99,7 @@ pub(super) async fn write(
         run: row.try_get("run").map_err(database_error)?,
         head: row.try_get("head").map_err(database_error)?,
         state: run_state(&row)?,
+        spent: row.try_get("spent").map_err(database_error)?,
     };
     if found.state.is_terminal() {
         check_repetition(connection, id, &found, &prepared).await?;
@@ -103,14 +108,20 @@ pub(super) async fn write(
     let stored = write_events(connection, &found, &prepared).await?;
     let answered = write_result(connection, id, &found, &prepared).await?;
     let state = prepared.commit.state.unwrap_or(found.state);
-    if answered || !stored.is_empty() || state != found.state {
+    // The amount alone is worth a write: it changes while a call that nobody answers yet is under
+    // way. Whoever repeats a commit says nothing new about it.
+    let spends = prepared.spent.is_some() && prepared.spent != found.spent;
+    if answered || !stored.is_empty() || state != found.state || spends {
         let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
         sqlx::query(
-            "UPDATE runs SET head = ?, state = ?, outcome = ?, updated_at_ms = ? WHERE run = ?",
+            "UPDATE runs SET head = ?, state = ?, outcome = ?, spent = coalesce(?, spent),
+                             updated_at_ms = ?
+             WHERE run = ?",
         )
         .bind(head)
         .bind(state.as_str())
         .bind(prepared.outcome)
+        .bind(prepared.spent)
         .bind(prepared.at_ms)
         .bind(found.run)
         .execute(connection)

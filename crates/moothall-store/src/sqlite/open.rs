@@ -54,6 +54,11 @@ pub(super) fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
+/// How the one connection to a database without a file is made.
+pub(super) fn memory() -> SqliteConnectOptions {
+    SqliteConnectOptions::new().in_memory(true).foreign_keys(true).disable_statement_logging()
+}
+
 /// The file is made here rather than by SQLite, which would make it readable for everyone. SQLite
 /// gives its side files (`-wal`, `-shm`) the mode of the main file.
 ///
@@ -82,7 +87,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-async fn prepare_connection(
+pub(super) async fn prepare_connection(
     path: &Path,
     connection: &mut SqliteConnection,
 ) -> Result<(), StoreError> {

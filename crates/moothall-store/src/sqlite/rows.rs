@@ -41,6 +41,7 @@ pub(super) fn run_state(row: &SqliteRow) -> Result<RunState, StoreError> {
 
 pub(super) fn run_row(row: &SqliteRow) -> Result<RunRow, StoreError> {
     let outcome: Option<&str> = column(row, "outcome")?;
+    let spent: Option<&str> = column(row, "spent")?;
     Ok(RunRow {
         run_id: run_id(column(row, "run_id")?)?,
         workflow: column(row, "workflow")?,
@@ -53,6 +54,7 @@ pub(super) fn run_row(row: &SqliteRow) -> Result<RunRow, StoreError> {
         updated_at_ms: unsigned(column(row, "updated_at_ms")?)?,
         events: unsigned(column(row, "head")?)?,
         outcome: outcome.map(|text| json("outcome", text)).transpose()?,
+        spent: spent.map(|text| json("amount", text)).transpose()?,
     })
 }
 

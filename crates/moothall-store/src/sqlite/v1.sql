@@ -14,7 +14,8 @@ CREATE TABLE runs (
     state TEXT NOT NULL,
     updated_at_ms INTEGER NOT NULL,
     head INTEGER NOT NULL,
-    outcome TEXT
+    outcome TEXT,
+    spent TEXT
 ) STRICT;
 
 CREATE INDEX runs_by_time ON runs (created_at_ms, run_id);
@@ -46,3 +47,11 @@ CREATE TABLE wishes (
     wish TEXT NOT NULL,
     PRIMARY KEY (run, wish)
 ) STRICT, WITHOUT ROWID;
+
+-- With rowid: artefacts are long. One row for a content, however many files of a run have it.
+CREATE TABLE artifacts (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    sha256 TEXT NOT NULL,
+    content BLOB NOT NULL,
+    UNIQUE (run, sha256)
+) STRICT;

@@ -7,15 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use moothall_core::Sha256Hex;
 use moothall_core::receipt::Timing;
 use moothall_store::{
-    Commit, JournalMismatch, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreError, StoredEvent, Wish,
+    Commit, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch,
+    RunRow, RunState, Store, StoreError, StoredEvent, Wish,
 };
 
 use crate::support::{
     Place, answered, effect_id, entry, event, finished, new_run, numbers, outcome, run_id,
-    snapshot, the_end,
+    snapshot, spent, the_end,
 };
 
 macro_rules! keeps_the_contract {
@@ -34,6 +35,9 @@ macro_rules! keeps_the_contract {
             nothing_follows_the_end_but_repetitions
             a_commit_that_contradicts_itself_is_refused
             a_value_that_is_too_large_is_refused
+            artefacts_are_kept_once_and_found_by_their_hash
+            an_artefact_that_is_too_large_is_refused
+            what_was_spent_stays_until_more_is_said
             wishes_are_left_once_and_taken_back
             a_deleted_run_is_gone_and_its_id_is_free
             every_request_about_an_unknown_run_says_so
@@ -52,6 +56,10 @@ macro_rules! keeps_the_contract {
 
 mod sqlite {
     keeps_the_contract!(crate::support::SqlitePlace::new());
+}
+
+mod memory {
+    keeps_the_contract!(crate::support::MemoryPlace::default());
 }
 
 const ALL: RunFilter = RunFilter { state: None, limit: 100 };
@@ -77,6 +85,7 @@ async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
         updated_at_ms: created_at_ms,
         events: 0,
         outcome: None,
+        spent: None,
     };
     assert_eq!(store.run(&id).await.unwrap(), Some(expected));
     assert_eq!(store.run(&crate::support::run_id(2)).await.unwrap(), None);
@@ -267,6 +276,8 @@ async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
     }
     let late = store.ask(&id, Wish::Cancel).await;
     assert!(matches!(late, Err(StoreError::RunEnded { .. })));
+    let chart = store.keep_artifact(&id, b"late").await;
+    assert!(matches!(chart, Err(StoreError::RunEnded { .. })));
     assert_eq!(snapshot(&*store, &id).await, before);
 }
 
@@ -303,6 +314,56 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
     assert_eq!(store.events(&id, 0, 100).await.unwrap(), []);
     store.commit(&id, commit(&fits)).await.unwrap();
     assert_eq!(store.journal(&id).await.unwrap()[&effect_id("ask-1")], entry("question", &fits));
+}
+
+async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let bytes: &[u8] = b"\x89PNG\0\xff";
+    let sha256 = store.keep_artifact(&id, bytes).await.unwrap();
+    assert_eq!(sha256, Sha256Hex::of(bytes));
+    let empty = store.keep_artifact(&id, b"").await.unwrap();
+    let other = place.open().await;
+    assert_eq!(other.artifact(&id, &sha256).await.unwrap().as_deref(), Some(bytes));
+    assert_eq!(other.artifact(&id, &empty).await.unwrap().as_deref(), Some(&b""[..]));
+    // Another run has files of its own.
+    other.create_run(new_run(&run_id(2))).await.unwrap();
+    assert_eq!(other.artifact(&run_id(2), &sha256).await.unwrap(), None);
+    // Even after the end it may be kept again.
+    store.commit(&id, the_end()).await.unwrap();
+    assert_eq!(store.keep_artifact(&id, bytes).await.unwrap(), sha256);
+    store.delete_run(&id).await.unwrap();
+    store.create_run(new_run(&id)).await.unwrap();
+    assert_eq!(store.artifact(&id, &sha256).await.unwrap(), None);
+}
+
+async fn an_artefact_that_is_too_large_is_refused(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let mut bytes = vec![7; MAX_ARTIFACT_BYTES];
+    let sha256 = store.keep_artifact(&id, &bytes).await.unwrap();
+    assert!(store.artifact(&id, &sha256).await.unwrap() == Some(bytes.clone()));
+    bytes.push(7);
+    let refused = store.keep_artifact(&id, &bytes).await.unwrap_err();
+    assert!(matches!(refused, StoreError::TooLarge { what: "an artefact", .. }), "{refused:?}");
+}
+
+async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let read = async || {
+        let row = store.run(&id).await.unwrap().unwrap();
+        (row.spent, row.updated_at_ms)
+    };
+    let say = async |spent, at_ms| {
+        store.commit(&id, Commit { spent, at_ms, ..Commit::default() }).await.unwrap();
+    };
+    say(None, 1_500).await;
+    assert_eq!(read().await, (None, 1_000));
+    store.commit(&id, answered("ask-1")).await.unwrap();
+    assert_eq!(read().await, (Some(spent(7)), 2_000));
+    say(Some(spent(7)), 2_500).await;
+    assert_eq!(read().await, (Some(spent(7)), 2_000));
+    say(Some(spent(9)), 3_000).await;
+    store.commit(&id, Commit { spent: None, ..the_end() }).await.unwrap();
+    assert_eq!(read().await, (Some(spent(9)), 3_000));
 }
 
 async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
@@ -348,6 +409,8 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.ask(&id, Wish::Pause).await.err(),
         store.withdraw(&id, Wish::Pause).await.err(),
         store.wishes(&id).await.err(),
+        store.keep_artifact(&id, b"chart").await.err(),
+        store.artifact(&id, &Sha256Hex::of(b"chart")).await.err(),
     ];
     for answer in answers {
         assert!(matches!(answer, Some(StoreError::UnknownRun(run)) if run == id));

@@ -76,7 +76,7 @@ fn any_commit() -> impl Strategy<Value = Commit> {
         let result = result.map(|(name, question, answer)| {
             (effect_id(&format!("e-{name}")), entry(question, answer))
         });
-        Commit { result, events, state, outcome: None, at_ms }
+        Commit { result, events, state, at_ms, ..Commit::default() }
     })
 }
 

@@ -118,6 +118,27 @@ async fn a_commit_whose_last_statement_fails_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn an_artefact_that_changed_on_the_disk_is_never_handed_out() {
+    let place = SqlitePlace::new();
+    let id = run_id(1);
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    store.create_run(new_run(&id)).await.unwrap();
+    let sha256 = store.keep_artifact(&id, b"chart").await.unwrap();
+    execute(&place.path(), "UPDATE artifacts SET content = CAST('other' AS BLOB)").await;
+    let error = store.artifact(&id, &sha256).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreadable { what: "artefact", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn stores_in_memory_know_nothing_of_each_other() {
+    let (one, other) =
+        (SqliteStore::in_memory().await.unwrap(), SqliteStore::in_memory().await.unwrap());
+    one.create_run(new_run(&run_id(1))).await.unwrap();
+    assert_eq!(other.run(&run_id(1)).await.unwrap(), None);
+    assert_eq!(one.path(), Path::new(":memory:"));
+}
+
+#[tokio::test]
 async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     let place = SqlitePlace::new();
     let id = run_id(1);
@@ -128,10 +149,11 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     commit.result.as_mut().unwrap().1 = entry("question", &"confidential ".repeat(5_000));
     store.commit(&id, commit).await.unwrap();
     store.ask(&id, Wish::Pause).await.unwrap();
+    store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
     store.delete_run(&id).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
-    for table in ["runs", "events", "journal", "wishes"] {
+    for table in ["runs", "events", "journal", "wishes", "artifacts"] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
         assert_eq!(rows, 0, "{table}");

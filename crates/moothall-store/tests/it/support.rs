@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
+use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{
-    Conclusion, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
+    Conclusion, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
 };
 use moothall_store::{Commit, JournalEntry, NewRun, RunState, SqliteStore, Store, StoredEvent};
 use serde_json::json;
@@ -36,6 +37,21 @@ impl SqlitePlace {
 impl Place for SqlitePlace {
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
         Box::pin(async { Arc::new(SqliteStore::open(&self.path()).await.unwrap()) as _ })
+    }
+}
+
+/// All handles are one: nobody else can see what is in memory.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryPlace {
+    store: tokio::sync::OnceCell<Arc<SqliteStore>>,
+}
+
+impl Place for MemoryPlace {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+        Box::pin(async {
+            let make = || async { Arc::new(SqliteStore::in_memory().await.unwrap()) };
+            Arc::clone(self.store.get_or_init(make).await) as _
+        })
     }
 }
 
@@ -88,11 +104,16 @@ pub(crate) fn entry(question: &str, answer: &str) -> JournalEntry {
     }
 }
 
+pub(crate) fn spent(micros: u64) -> Spent {
+    Spent { usd: MicroUsd::new(micros), tokens: 12, ..Spent::default() }
+}
+
 /// A step that was answered and says so.
 pub(crate) fn answered(name: &str) -> Commit {
     Commit {
         result: Some((effect_id(name), entry("question", "answer"))),
         events: vec![event(name, "happened")],
+        spent: Some(spent(7)),
         at_ms: 2_000,
         ..Commit::default()
     }

@@ -1,27 +1,25 @@
 //! `moothall ask`: one question through the whole spine — workflow, gateway, events, receipt.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::Path;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::ask::Ask;
-use moothall_core::model::{
-    Block, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason,
-};
-use moothall_core::receipt::EffectRecord;
+use moothall_core::model::{Block, ModelFailure, ModelName, ModelReply, ModelRequest, StopReason};
 use moothall_core::structured::OutputCheck;
-use moothall_core::{
-    Conclusion, Effect, EffectResult, Outcome, PauseReason, RunEvent, RunEventBody, Workflow as _,
+use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome};
+use moothall_engine::{
+    Driver, Ended, ModelPerformer, Pause, PerformFuture, Performer, RunRecord, cancel,
 };
-use moothall_models::{Gateway, Ledger, Listener, RecordingMode, Recordings, SchemaCheck};
+use moothall_models::{Gateway, Ledger, Listener, SchemaCheck};
+use moothall_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
-use super::run_record::RunRecord;
-use super::{Interruptible, block_on, failure};
+use super::{Interruptible, failure, files, interruptible, runtime};
 use crate::args::{AskArgs, Global};
 use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
-use crate::logging;
 use crate::terminal::{self, DIM, YELLOW};
+use crate::{local, logging};
 
 /// The longest question that is read from a pipe.
 const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
@@ -32,7 +30,8 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let context = Context::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let model = context.model(args.model.as_ref())?;
-    let gateway = context.gateway(&model, recording(args)?)?;
+    let recording = files::recording(args.record.as_deref(), args.replay.as_deref())?;
+    let gateway = context.gateway(&model, recording)?;
     let request = request(args, model.clone(), &gateway)?;
     let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
         (Some(schema), Some(path)) => Box::new(SchemaCheck::new(schema).map_err(|error| {
@@ -45,30 +44,21 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
         _ => Box::new(|_: &Value| Vec::new()),
     };
     let workflow = Ask::new(request, check)?;
-    let ledger = Ledger::new(context.budget());
-    let mut record = RunRecord::start()?;
+    let ledger = Arc::new(Ledger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
 
-    let driven = block_on(drive(workflow, &gateway, &ledger, live, &mut record))?;
-    let Interruptible::Done(driven) = driven else {
-        record.publish([RunEvent::of_run(RunEventBody::RunCancelled)]);
-        if let Err(unsaved) = write_events(args, &record) {
+    let asked = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
+    let Asked { record, last } = &asked;
+    let Some(last) = last else {
+        if let Err(unsaved) = write_events(args, record) {
             terminal::show_error(&unsaved.into());
         }
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
-    let (outcome, last) = driven?;
-    let saved = write_events(args, &record)
-        .and_then(|()| write_receipt(args, &record, &model, outcome.as_ref()));
-    let report = Report {
-        context: &context,
-        model: &model,
-        record: &record,
-        outcome: outcome.as_ref(),
-        last: &last,
-        ledger: &ledger,
-        live,
-    };
+    let saved = write_events(args, record).and_then(|()| write_receipt(args, record));
+    let outcome = record.row.outcome.as_ref();
+    let (context, model, ledger) = (&context, &model, &*ledger);
+    let report = Report { context, model, record, outcome, last, ledger, live };
     // An answer that cannot be kept is still shown: it is paid for.
     let printed = if args.json { report.print_json() } else { report.print_text() };
     match (printed, saved) {
@@ -97,137 +87,95 @@ fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
     Ok(flags.into_table())
 }
 
-fn recording(args: &AskArgs) -> Result<RecordingMode, CliError> {
-    Ok(match (&args.record, &args.replay) {
-        (Some(folder), _) => {
-            // Before anyone is asked: a reply that cannot be kept is a reply that is paid for in
-            // vain.
-            fs_err::create_dir_all(folder).map_err(|error| {
-                CliError::usage("replies cannot be recorded").with_source(error)
-            })?;
-            RecordingMode::Record(Recordings::at(folder))
-        }
-        (None, Some(folder)) => RecordingMode::Replay(Recordings::at(folder)),
-        (None, None) => RecordingMode::Off,
-    })
-}
-
 fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
     let longest = gateway.catalog().card(&model).max_output.unwrap_or(u32::MAX);
-    let mut request = ModelRequest::ask(model, question(args)?, args.max_tokens.min(longest));
+    let question = args.question.as_deref();
+    let question = files::words_or_stdin(question, "question", QUESTION_HINT, MAX_QUESTION_BYTES)?;
+    let mut request = ModelRequest::ask(model, question, args.max_tokens.min(longest));
     request.system = args.system.iter().map(|text| Block::new(text.as_str())).collect();
     request.temperature = args.temperature;
     request.effort = args.effort.map(Into::into);
     request.timeout_ms = args.timeout.map(|seconds| seconds * 1000);
-    request.schema = args.schema.as_deref().map(read_schema).transpose()?;
+    request.schema = args.schema.as_deref().map(files::read_schema).transpose()?;
     Ok(request)
 }
 
-fn question(args: &AskArgs) -> Result<String, CliError> {
-    let question = match args.question.as_deref() {
-        Some(question) if question != "-" => question.to_owned(),
-        None if std::io::stdin().is_terminal() => {
-            return Err(CliError::usage("there is no question").with_hint(QUESTION_HINT));
-        }
-        _ => {
-            let mut text = String::new();
-            let read = std::io::stdin().take(MAX_QUESTION_BYTES + 1).read_to_string(&mut text);
-            read.map_err(|error| {
-                CliError::usage("the question cannot be read from standard input")
-                    .with_source(error)
-            })?;
-            if text.len() as u64 > MAX_QUESTION_BYTES {
-                return Err(CliError::usage(format!(
-                    "the question is longer than {MAX_QUESTION_BYTES} bytes"
-                )));
-            }
-            text
-        }
-    };
-    if question.trim().is_empty() {
-        Err(CliError::usage("the question is empty").with_hint(QUESTION_HINT))
-    } else {
-        Ok(question)
-    }
-}
-
-fn read_schema(path: &Path) -> Result<OutputSchema, CliError> {
-    let text = fs_err::read_to_string(path)
-        .map_err(|error| CliError::usage("the schema cannot be read").with_source(error))?;
-    let name = path.file_stem().map_or_else(|| "answer".into(), |stem| stem.to_string_lossy());
-    OutputSchema::parse(&name, &text)
-        .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))
-}
-
 fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
-    if let Some(path) = &args.events {
-        let events = record.events_ndjson()?;
-        fs_err::write(path, events)
-            .map_err(|error| CliError::failed("the events cannot be written").with_source(error))?;
-    }
-    Ok(())
+    args.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
 }
 
-fn write_receipt(
-    args: &AskArgs,
-    record: &RunRecord,
-    model: &ModelName,
-    outcome: Option<&Outcome>,
-) -> anyhow::Result<()> {
-    // A paused run has no verdict yet, so it has no receipt.
-    if let (Some(path), Some(outcome)) = (&args.receipt, outcome) {
-        let receipt = record.receipt(Ask::NAME, model, &outcome.findings).write()?;
-        fs_err::write(path, receipt).map_err(|error| {
-            CliError::failed("the receipt cannot be written").with_source(error)
-        })?;
+/// A paused run has no verdict yet, so it has no receipt.
+fn write_receipt(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
+    match (&args.receipt, record.receipt()) {
+        (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The last answer of a run, usable or not.
 type LastAnswer = Result<ModelReply, ModelFailure>;
 
-/// Performs what the workflow asks for until it is done, or until the budget pauses it: then there
-/// is no outcome, and the same question could be asked with more money.
-async fn drive(
+/// A question that was asked: what the run left, and its last answer where nobody interrupted it.
+struct Asked {
+    record: RunRecord,
+    last: Option<LastAnswer>,
+}
+
+/// Drives the workflow over a store that ends with it: a question is not kept.
+async fn ask(
     mut workflow: Ask,
-    gateway: &Gateway,
-    ledger: &Ledger,
+    model: &ModelName,
+    gateway: Gateway,
+    ledger: &Arc<Ledger>,
     live: bool,
-    record: &mut RunRecord,
-) -> anyhow::Result<(Option<Outcome>, LastAnswer)> {
-    let mut last = None;
-    let mut step = workflow.start();
-    loop {
-        record.publish(step.publish);
-        if let (Some(outcome), Some(last)) = (step.outcome, last.take()) {
-            return Ok((Some(outcome), last));
+) -> anyhow::Result<Asked> {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
+    let run = local::new_run(Ask::NAME, "", model, Value::Null)?;
+    let run_id = run.run_id.clone();
+    store.create_run(run).await?;
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger))
+        .watched_by(move |_| live.then(|| Box::new(Screen::default()) as Box<dyn Listener>));
+    let performer = Arc::new(Remembering { models, last: Mutex::default() });
+    let driver = Driver::new(Arc::clone(&store), performer.clone(), run_id.clone());
+    let last = match interruptible(driver.drive(&mut workflow)).await {
+        Interruptible::Done(ended) => match ended? {
+            Ended::Paused(Pause::Budget(failure)) => Some(Err(failure)),
+            Ended::Done(_) | Ended::Paused(Pause::Person) | Ended::Cancelled => performer.last(),
+        },
+        Interruptible::Cancelled => {
+            cancel(&*store, &run_id, None).await?;
+            None
         }
-        let mut perform = step.perform.into_iter();
-        let (Some((id, effect)), None) = (perform.next(), perform.next()) else {
-            anyhow::bail!("a question is one effect at a time")
-        };
-        let request_sha256 = effect.request_hash()?;
-        let Effect::CallModel(request) = effect;
-        let mut screen = Screen::default();
-        let listener = live.then_some(&mut screen as &mut dyn Listener);
-        let report = gateway.call(&request, ledger, listener).await;
-        if let Err(failure) = &report.result
-            && failure.kind == FailureKind::OverBudget
-        {
-            let detail = failure.detail.clone();
-            let paused = RunEventBody::RunPaused { number: 1, reason: PauseReason::Budget, detail };
-            record.publish([RunEvent::of_run(paused)]);
-            return Ok((None, report.result));
-        }
-        last = Some(report.result.clone());
-        let result = EffectResult::from(report.result);
-        record.effect(
-            id.clone(),
-            EffectRecord { request_sha256, result: result.clone() },
-            report.timing,
-        );
-        step = workflow.resume(&id, result)?;
+    };
+    Ok(Asked { record: RunRecord::read(&*store, &run_id).await?, last })
+}
+
+/// Keeps the last answer as it came. The journal drops what differs between two equal runs, such as
+/// how long a provider wants to be left alone, and a person wants to know that.
+#[derive(Debug)]
+struct Remembering {
+    models: ModelPerformer,
+    last: Mutex<Option<LastAnswer>>,
+}
+
+impl Remembering {
+    fn last(&self) -> Option<LastAnswer> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Performer for Remembering {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            let performed = self.models.perform(id, effect).await;
+            let answer = match &performed.result {
+                EffectResult::ModelReplied(reply) => Some(Ok(reply.clone())),
+                EffectResult::ModelFailed(failure) => Some(Err(failure.clone())),
+                EffectResult::Executed(_) | EffectResult::NotExecuted(_) => None,
+            };
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+            performed
+        })
     }
 }
 
@@ -301,7 +249,7 @@ impl Report<'_> {
     fn print_json(&self) -> anyhow::Result<Exit> {
         let (spent, timing) = (self.ledger.spent(), self.record.timing());
         let mut report = json!({
-            "run_id": self.record.run_id,
+            "run_id": self.record.row.run_id,
             "model": self.model,
             "demonstration": self.model.is_demo(),
             "paused": self.outcome.is_none(),

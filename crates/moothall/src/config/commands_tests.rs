@@ -53,6 +53,13 @@ max_delay = "30s"  # default
 [provider.lab]
 base_url = "http://lab/v1"  # from moothall.toml:4
 
+[isolation]
+engine = "auto"  # default
+# minimum is not set
+allow_shared_kernel = false  # default
+# memory_mib is not set
+pool = 1  # default
+
 [log]
 level = "info"  # from MOOTHALL_LOG__LEVEL
 format = "pretty"  # default
@@ -72,6 +79,11 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "retry.retries", "value": 3, "origin": { "from": "default" } },
         { "key": "retry.first_delay", "value": "500ms", "origin": { "from": "default" } },
         { "key": "retry.max_delay", "value": "30s", "origin": { "from": "default" } },
+        { "key": "isolation.engine", "value": "auto", "origin": { "from": "default" } },
+        { "key": "isolation.minimum", "value": null, "origin": { "from": "default" } },
+        { "key": "isolation.allow_shared_kernel", "value": false, "origin": { "from": "default" } },
+        { "key": "isolation.memory_mib", "value": null, "origin": { "from": "default" } },
+        { "key": "isolation.pool", "value": 1, "origin": { "from": "default" } },
         { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },
         { "key": "log.format", "value": "pretty", "origin": { "from": "default" } },
     ]);

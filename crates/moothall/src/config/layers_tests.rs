@@ -5,7 +5,9 @@ use moothall_core::MicroUsd;
 use moothall_models::settings::{ProviderSettings, RetrySettings, Wire};
 use proptest::prelude::*;
 
-use super::super::{BudgetSection, LogFormat, LogLevel, LogSection};
+use super::super::{
+    BudgetSection, EngineChoice, IsolationSection, LogFormat, LogLevel, LogSection,
+};
 use super::*;
 
 fn layers(
@@ -66,6 +68,13 @@ fn nothing_configured_gives_the_defaults() {
                 max_delay: Duration::from_secs(30),
             },
             provider: BTreeMap::new(),
+            isolation: IsolationSection {
+                engine: EngineChoice::Auto,
+                minimum: None,
+                allow_shared_kernel: false,
+                memory_mib: None,
+                pool: 1,
+            },
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
     );
@@ -451,6 +460,11 @@ fn every_value_remembers_where_it_came_from() {
             entry("retry.first_delay", text("500ms"), Origin::Default),
             entry("retry.max_delay", text("30s"), Origin::Default),
             entry("provider.ollama.concurrent", Some(Value::Integer(1)), at(6)),
+            entry("isolation.engine", text("auto"), Origin::Default),
+            entry("isolation.minimum", None, Origin::Default),
+            entry("isolation.allow_shared_kernel", Some(Value::Boolean(false)), Origin::Default),
+            entry("isolation.memory_mib", None, Origin::Default),
+            entry("isolation.pool", Some(Value::Integer(1)), Origin::Default),
             entry(
                 "log.level",
                 text("debug"),

@@ -16,6 +16,19 @@ fn no_arguments_show_the_help_and_are_a_usage_error() {
 }
 
 #[test]
+fn help_of_run_shows_every_flag_and_what_can_be_expected() {
+    assert_snapshot!(World::new().run(&["run", "--help"]));
+}
+
+#[test]
+fn help_of_commands_about_runs_shows_every_flag() {
+    let world = World::new();
+    let pages = ["runs", "show", "events", "cancel", "resume"]
+        .map(|command| world.run(&[command, "--help"]).to_string());
+    assert_snapshot!(pages.join("\n\n"));
+}
+
+#[test]
 fn help_of_ask_shows_every_flag_and_examples() {
     assert_snapshot!(World::new().run(&["ask", "--help"]));
 }

@@ -18,6 +18,7 @@ fn every_command_that_prints_data_has_a_json_form() {
         &["config", "show"],
         &["config", "path"],
         &["config", "check"],
+        &["runs"],
     ] {
         let ran = world.run(&[arguments, &["--json"]].concat());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
@@ -51,6 +52,12 @@ fn json_stays_json_where_the_work_failed() {
 fn help_names_the_json_form_of_every_command_but_two() {
     let world = World::new();
     let without: Vec<&str> = [
+        "run",
+        "runs",
+        "show",
+        "events",
+        "cancel",
+        "resume",
         "ask",
         "models",
         "verify",

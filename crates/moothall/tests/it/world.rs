@@ -175,13 +175,20 @@ pub(crate) fn filtered(text: &str) -> String {
             (36, true) if run.match_indices('-').map(|(at, _)| at).eq([8, 13, 18, 23]) => {
                 Some("[RUN]")
             }
+            // The beginning of an id that a test did not choose.
+            (13, true) if run.find('-') == Some(8) && !run.starts_with("019a85c") => {
+                Some("[SHORT]")
+            }
             _ => None,
         },
     );
     text = replace_runs(
         &text,
         |c| digits(c) || "TZ:.-".contains(c),
-        |run| (run.len() == 27 && run.starts_with("20") && run.ends_with('Z')).then_some("[TIME]"),
+        |run| {
+            let is_time = run.starts_with("20") && run.ends_with('Z') && run.contains('T');
+            (is_time && matches!(run.len(), 20 | 27)).then_some("[TIME]")
+        },
     );
     for (before, shown) in [
         ("127.0.0.1:", "[PORT]"),
@@ -189,6 +196,9 @@ pub(crate) fn filtered(text: &str) -> String {
         ("\"latency_ms\":", "[MS]"),
         ("\"delay_ms\":", "[MS]"),
         ("delay_ms=", "[MS]"),
+        ("\"duration_ms\":", "[MS]"),
+        ("\"created_at_ms\": ", "[MS]"),
+        ("\"updated_at_ms\": ", "[MS]"),
     ] {
         text = replace_after(&text, before, digits, shown);
     }
@@ -255,6 +265,7 @@ fn filters_hide_what_differs_from_run_to_run_and_nothing_else() {
          demo · 82 tokens · $0.00 · 0.1 s\n\
          demo · 82 tokens · $0.00 · 0.1 s\u{1b}[0m\n\
          ok: 82 tokens, $0.00, 17 ms\n\
+         run 01a1dd22-30af started 2026-11-15T02:56:08Z\n\
          as of 2026-11-15, cafe-1 and 12 s"
     );
     assert_eq!(
@@ -265,6 +276,7 @@ fn filters_hide_what_differs_from_run_to_run_and_nothing_else() {
          demo · 82 tokens · $0.00 · [SECONDS] s\n\
          demo · 82 tokens · $0.00 · [SECONDS] s␛[0m\n\
          ok: 82 tokens, $0.00, [MS] ms\n\
+         run [SHORT] started [TIME]\n\
          as of 2026-11-15, cafe-1 and 12 s"
     );
 }

@@ -1,0 +1,193 @@
+//! What sandboxes cost beside the bare engines doing the same, and what templates and pools save.
+//!
+//! Everything is measured in one run, in pairs of bare and ours directly after each other. Ours is
+//! what every caller gets: records, limits, the agent, and for QEMU the jail. Bare is the engine
+//! alone: `runc run` and `runsc run` of the same bundle with the program in the agent's place, and
+//! the same QEMU command line with a plain socket to the agent.
+
+mod bare_container;
+mod bare_machine;
+mod scenes;
+mod times;
+mod world;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use moothall_sandbox::{Engine as _, jail};
+
+use self::scenes::Plan;
+use self::times::{Pairs, Times};
+use self::world::World;
+use crate::{machine, say};
+
+/// The hidden command by which this program puts QEMU behind walls.
+pub(crate) const JAIL: &str = "jail";
+
+/// The promises of SPECIFICATION.md.
+const TIMES_BARE: f64 = 1.2;
+const CLONE_FASTER: f64 = 15.0;
+const HAND_OVER_MS: f64 = 5.0;
+const SECOND_PROCESS_MS: f64 = 1500.0;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Fewer runs, and fails only when the promise is broken by a wide margin
+    #[arg(long)]
+    short: bool,
+    /// The product, for the time that a command takes from its start to its end
+    #[arg(long, value_name = "FILE")]
+    moothall: PathBuf,
+}
+
+/// What [`JAIL`] does: builds the walls and becomes the hypervisor.
+pub(crate) fn become_inmate(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let Err(error) = jail::enter(words);
+    let _ = writeln!(std::io::stderr(), "error: {}", error.failure().detail);
+    ExitCode::FAILURE
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let plan = if args.short { Plan::SHORT } else { Plan::FULL };
+    tokio::runtime::Runtime::new()?.block_on(measure(&plan, args))
+}
+
+/// The lines of the result, and which promises did not hold.
+struct Report {
+    slack: f64,
+    broken: Vec<String>,
+}
+
+async fn measure(plan: &Plan, args: &Args) -> Result<()> {
+    let world = World::open().await?;
+    say(&format!("sandbox benchmark on {}", machine::description()));
+    say(&format!(
+        "python `print(1)`, default limits; microvm is {}, runsc {}, runc {}; load before: {}",
+        world.microvm.version(),
+        world.runsc.version(),
+        world.runc.version(),
+        load(),
+    ));
+    say("");
+    let mut report = Report { slack: plan.slack, broken: Vec::new() };
+    report.head();
+
+    let runc = scenes::containers(&world, &world.runc, plan.runc).await?;
+    report.pairs("runc: new sandbox to result", &runc);
+    let runsc = scenes::containers(&world, &world.runsc, plan.runsc).await?;
+    report.pairs("runsc: new sandbox to result", &runsc);
+    let machines = scenes::machines(&world, plan).await?;
+    report.pairs("microvm: boot to first answer", &machines.boot_answer);
+    report.pairs("microvm: boot to result", &machines.boot_result);
+    report.pairs("microvm: clone to first answer", &machines.clone_answer);
+    report.pairs("microvm: clone to result", &machines.clone_result);
+    for (name, engine, count) in [
+        ("microvm", world.cloned(), plan.microvm_hand_overs),
+        ("runsc", Arc::clone(&world.runsc), plan.runsc_hand_overs),
+    ] {
+        let pooled = scenes::pooled(engine, count, plan.pooled_results).await?;
+        report.at_most(
+            &format!("{name}: hand-over from the pool"),
+            &pooled.hand_over,
+            99,
+            HAND_OVER_MS,
+        );
+        report.line(&format!("{name}: pooled, to result"), &pooled.result, None, "");
+    }
+    let second = scenes::second_process(&world, &args.moothall, plan.second_process).await?;
+    report.at_most("`moothall exec`, new process", &second, 95, SECOND_PROCESS_MS);
+
+    say("");
+    let faster = machines.boot_answer.ours.p50() / machines.clone_answer.ours.p50();
+    say(&format!(
+        "a clone answers {faster:.1} times sooner than a boot (promise: at least {CLONE_FASTER})"
+    ));
+    report.expect(faster >= CLONE_FASTER / plan.slack, "a clone is not fast enough");
+    for (name, engine, count) in [
+        ("microvm", world.cloned(), plan.microvm_at_once),
+        ("runsc", Arc::clone(&world.runsc), plan.runsc_at_once),
+        ("runc", Arc::clone(&world.runc), plan.runc_at_once),
+    ] {
+        if count > 0 {
+            let took = scenes::at_once(engine, count).await?.as_secs_f64();
+            say(&format!(
+                "{count} at once on {name}, 2 GiB for all: none failed, {took:.1} s in all, {:.1} a second",
+                f64::from(count) / took
+            ));
+        }
+    }
+    say(&format!("load after: {}", load()));
+    if report.broken.is_empty() {
+        return Ok(());
+    }
+    bail!("broken promises: {}", report.broken.join("; "))
+}
+
+impl Report {
+    fn head(&self) {
+        say(&row(["milliseconds", "n", "p50", "p95", "p99", "bare p50", "ratio", "promise"]));
+        say(&row(["---", "---:", "---:", "---:", "---:", "---:", "---:", "---"]));
+    }
+
+    fn line(&self, name: &str, times: &Times, against: Option<&Pairs>, promise: &str) {
+        let number = |percent| format!("{:.1}", times.percentile(percent));
+        let (bare, ratio) = match against {
+            Some(pairs) => (format!("{:.1}", pairs.bare.p50()), format!("{:.2}", pairs.ratio())),
+            None => (String::new(), String::new()),
+        };
+        say(&row([
+            name,
+            &times.count().to_string(),
+            &number(50),
+            &number(95),
+            &number(99),
+            &bare,
+            &ratio,
+            promise,
+        ]));
+    }
+
+    fn pairs(&mut self, name: &str, pairs: &Pairs) {
+        let promise = format!("ratio at most {TIMES_BARE}");
+        self.line(name, &pairs.ours, Some(pairs), &promise);
+        let ratio = pairs.ratio();
+        self.expect(ratio <= TIMES_BARE * self.slack, &format!("{name}: {ratio:.2} times bare"));
+    }
+
+    fn at_most(&mut self, name: &str, times: &Times, percent: usize, most_ms: f64) {
+        self.line(name, times, None, &format!("p{percent} at most {most_ms} ms"));
+        let found = times.percentile(percent);
+        self.expect(found <= most_ms * self.slack, &format!("{name}: {found:.1} ms"));
+    }
+
+    fn expect(&mut self, holds: bool, otherwise: &str) {
+        if !holds {
+            self.broken.push(otherwise.to_owned());
+        }
+    }
+}
+
+/// A row that people and Markdown can read.
+fn row(cells: [&str; 8]) -> String {
+    let [name, n, p50, p95, p99, bare, ratio, promise] = cells;
+    format!(
+        "| {name:<31} | {n:>4} | {p50:>8} | {p95:>8} | {p99:>8} | {bare:>8} | {ratio:>5} | {promise:<19} |"
+    )
+}
+
+/// What else the machine does.
+fn load() -> String {
+    let text = fs_err::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
+/// The command line of a running process.
+fn command_line(pid: i32) -> Result<Vec<String>> {
+    let bytes = fs_err::read(format!("/proc/{pid}/cmdline"))?;
+    let words = String::from_utf8(bytes)?;
+    Ok(words.trim_end_matches('\0').split('\0').map(ToOwned::to_owned).collect())
+}

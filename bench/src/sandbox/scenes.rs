@@ -1,0 +1,238 @@
+//! The measurements.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use moothall_sandbox::{Engine, PoolOptions, Sandboxes};
+use tokio::task::{JoinSet, spawn_blocking};
+
+use super::bare_container::BareContainer;
+use super::bare_machine::{BareMachine, Taken};
+use super::times::{Pairs, Times};
+use super::world::{PRINTED, PROGRAM, World, check, labels, request, sandboxes, spec};
+
+/// Memory that all sandboxes together may take, where many are wanted at once.
+const BUDGET: u64 = 2 << 30;
+
+/// Sandboxes that wait in a pool.
+const IDLE: usize = 2;
+
+/// How often everything is measured.
+pub(super) struct Plan {
+    pub(super) runc: u32,
+    pub(super) runsc: u32,
+    pub(super) boots: u32,
+    pub(super) clones: u32,
+    pub(super) microvm_hand_overs: u32,
+    pub(super) runsc_hand_overs: u32,
+    /// So many of those that are handed over run a program.
+    pub(super) pooled_results: u32,
+    pub(super) second_process: u32,
+    pub(super) microvm_at_once: u32,
+    pub(super) runsc_at_once: u32,
+    pub(super) runc_at_once: u32,
+    /// How far beyond the promise a result may be before it fails: short runs are noisy.
+    pub(super) slack: f64,
+}
+
+impl Plan {
+    pub(super) const FULL: Self = Self {
+        runc: 100,
+        runsc: 40,
+        boots: 15,
+        clones: 50,
+        microvm_hand_overs: 200,
+        runsc_hand_overs: 100,
+        pooled_results: 40,
+        second_process: 20,
+        microvm_at_once: 100,
+        runsc_at_once: 100,
+        runc_at_once: 100,
+        slack: 1.0,
+    };
+    pub(super) const SHORT: Self = Self {
+        runc: 12,
+        runsc: 6,
+        boots: 2,
+        clones: 8,
+        microvm_hand_overs: 20,
+        runsc_hand_overs: 6,
+        pooled_results: 4,
+        second_process: 4,
+        microvm_at_once: 24,
+        runsc_at_once: 0,
+        runc_at_once: 100,
+        slack: 2.0,
+    };
+}
+
+/// New containers, bare and ours.
+pub(super) async fn containers(
+    world: &World,
+    engine: &Arc<dyn Engine>,
+    times: u32,
+) -> Result<Pairs> {
+    let mut bare = BareContainer::like(engine, world).await?;
+    let sandboxes = sandboxes(Arc::clone(engine), without_pool());
+    let mut pairs = Pairs::default();
+    for turn in 0..=times {
+        let (without, with);
+        (bare, without) = spawn_blocking(move || bare.run().map(|taken| (bare, taken))).await??;
+        with = execute(&sandboxes).await?.result;
+        // The first of each fills caches.
+        if turn > 0 {
+            pairs.add(without, with);
+        }
+    }
+    Ok(pairs)
+}
+
+/// What was measured of microVMs.
+#[derive(Default)]
+pub(super) struct Machines {
+    pub(super) boot_answer: Pairs,
+    pub(super) boot_result: Pairs,
+    pub(super) clone_answer: Pairs,
+    pub(super) clone_result: Pairs,
+}
+
+/// New microVMs, booted and cloned, bare and ours.
+pub(super) async fn machines(world: &World, plan: &Plan) -> Result<Machines> {
+    let bare = Arc::new(BareMachine::like(world).await?);
+    let booted = sandboxes(world.booted(), without_pool());
+    let cloned = sandboxes(world.cloned(), without_pool());
+    let mut machines = Machines::default();
+    let clones_each = plan.clones.div_ceil(plan.boots);
+    for _ in 0..plan.boots {
+        let without = spawn_blocking({
+            let bare = Arc::clone(&bare);
+            move || bare.boot()
+        });
+        let (without, with) = (without.await??, execute(&booted).await?);
+        machines.boot_answer.add(without.answer, with.answer);
+        machines.boot_result.add(without.result, with.result);
+        for _ in 0..clones_each {
+            let without = spawn_blocking({
+                let bare = Arc::clone(&bare);
+                move || bare.clone_template()
+            });
+            let (without, with) = (without.await??, execute(&cloned).await?);
+            machines.clone_answer.add(without.answer, with.answer);
+            machines.clone_result.add(without.result, with.result);
+        }
+    }
+    Ok(machines)
+}
+
+/// What was measured of a pool.
+#[derive(Default)]
+pub(super) struct Pooled {
+    pub(super) hand_over: Times,
+    pub(super) result: Times,
+}
+
+/// Sandboxes that wait, handed over.
+pub(super) async fn pooled(
+    engine: Arc<dyn Engine>,
+    hand_overs: u32,
+    results: u32,
+) -> Result<Pooled> {
+    let sandboxes = sandboxes(engine, PoolOptions { idle: IDLE, memory_bytes: BUDGET });
+    let (spec, labels, request, inputs) = (spec(), labels(), request()?, BTreeMap::new());
+    sandboxes.expect(&spec);
+    let mut pooled = Pooled::default();
+    for turn in 0..hand_overs {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while sandboxes.waiting(&spec) == 0 {
+            if Instant::now() > patience {
+                bail!("the pool is not filled");
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let started = Instant::now();
+        let lease = sandboxes.lease(&spec, &labels).await?;
+        pooled.hand_over.add(started.elapsed());
+        if turn < results {
+            let executed = lease.execute(&request, &inputs, None).await?;
+            pooled.result.add(started.elapsed());
+            check(&executed.execution)?;
+            executed.clean_up.await?;
+        }
+    }
+    sandboxes.shut_down().await;
+    Ok(pooled)
+}
+
+/// Many executions that are asked for at the same moment.
+pub(super) async fn at_once(engine: Arc<dyn Engine>, count: u32) -> Result<Duration> {
+    let sandboxes = sandboxes(engine, PoolOptions { idle: IDLE, memory_bytes: BUDGET });
+    let started = Instant::now();
+    let mut all = JoinSet::new();
+    for _ in 0..count {
+        let (sandboxes, request) = (sandboxes.clone(), request()?);
+        all.spawn(async move {
+            let executed = sandboxes.execute(&labels(), &request, &BTreeMap::new(), None).await?;
+            check(&executed.execution)
+        });
+    }
+    while let Some(done) = all.join_next().await {
+        done??;
+    }
+    let took = started.elapsed();
+    sandboxes.shut_down().await;
+    Ok(took)
+}
+
+/// A command from its start to its end, with a template that another process made.
+pub(super) async fn second_process(world: &World, moothall: &Path, times: u32) -> Result<Times> {
+    let data = world.folder.path().join("data");
+    fs_err::create_dir_all(&data)?;
+    fs_err::os::unix::fs::symlink(&world.images, data.join("images"))?;
+    fs_err::os::unix::fs::symlink(&world.cache, data.join("cache"))?;
+    let program = world.folder.path().join("hello.py");
+    fs_err::write(&program, PROGRAM)?;
+    let mut measured = Times::default();
+    for turn in 0..=times {
+        let started = Instant::now();
+        let output = tokio::process::Command::new(moothall)
+            .arg("exec")
+            .arg(&program)
+            .args(["--isolation", "microvm"])
+            .env("MOOTHALL_DATA_DIR", &data)
+            .current_dir(world.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .with_context(|| format!("`{}` cannot be run", moothall.display()))?;
+        let elapsed = started.elapsed();
+        if !output.status.success() || output.stdout != PRINTED.as_bytes() {
+            bail!("moothall exec: {output:?}");
+        }
+        // The first tries the engine out and says so to the next.
+        if turn > 0 {
+            measured.add(elapsed);
+        }
+    }
+    Ok(measured)
+}
+
+/// One execution, and a wait for its end so that it does not disturb the next.
+async fn execute(sandboxes: &Sandboxes) -> Result<Taken> {
+    let (request, inputs) = (request()?, BTreeMap::new());
+    let started = Instant::now();
+    let lease = sandboxes.lease(&spec(), &labels()).await?;
+    let answer = started.elapsed();
+    let executed = lease.execute(&request, &inputs, None).await?;
+    let result = started.elapsed();
+    check(&executed.execution)?;
+    executed.clean_up.await?;
+    Ok(Taken { answer, result })
+}
+
+fn without_pool() -> PoolOptions {
+    PoolOptions { idle: 0, memory_bytes: BUDGET }
+}

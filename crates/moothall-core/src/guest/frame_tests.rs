@@ -1,0 +1,102 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn read_all(reader: &mut FrameReader) -> Result<Vec<Frame<Value>>, FrameFault> {
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next()? {
+        frames.push(frame);
+    }
+    Ok(frames)
+}
+
+#[test]
+fn a_frame_cut_anywhere_is_read_once_its_last_byte_is_there() {
+    let mut bytes = Vec::new();
+    write_message(&mut bytes, &json!({"a": 1})).unwrap();
+    write_data(&mut bytes, Channel::Stdout, b"hello");
+    let whole =
+        vec![Frame::Message(json!({"a": 1})), Frame::Data(Channel::Stdout, b"hello".to_vec())];
+    for cut in 0..=bytes.len() {
+        let mut reader = FrameReader::default();
+        reader.push(&bytes[..cut]);
+        let mut frames = read_all(&mut reader).unwrap();
+        reader.push(&bytes[cut..]);
+        frames.extend(read_all(&mut reader).unwrap());
+        assert_eq!(frames, whole, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_length_beyond_the_bound_is_refused_before_its_bytes_arrive() {
+    for told in [0, MAX_FRAME_BYTES as u32 + 1, u32::MAX] {
+        let mut reader = FrameReader::default();
+        reader.push(&told.to_be_bytes());
+        assert_eq!(reader.next::<Value>(), Err(FrameFault::Length(told)));
+    }
+}
+
+#[test]
+fn data_has_a_tighter_bound_than_messages() {
+    let told = MAX_DATA_BYTES as u32 + 2;
+    let mut reader = FrameReader::default();
+    reader.push(&told.to_be_bytes());
+    reader.push(b"1");
+    assert_eq!(reader.next::<Value>(), Err(FrameFault::Length(told)));
+}
+
+#[test]
+fn after_a_fault_nothing_is_read_any_more() {
+    let mut reader = FrameReader::default();
+    reader.push(&[0, 0, 0, 1, b'x']);
+    assert_eq!(reader.next::<Value>(), Err(FrameFault::Kind(b'x')));
+    let mut good = Vec::new();
+    write_message(&mut good, &json!(1)).unwrap();
+    reader.push(&good);
+    assert_eq!(reader.next::<Value>(), Err(FrameFault::Kind(b'x')));
+}
+
+#[test]
+fn a_message_that_no_reader_would_take_is_not_written() {
+    let long = "x".repeat(MAX_FRAME_BYTES);
+    let mut bytes = Vec::new();
+    assert!(matches!(write_message(&mut bytes, &long), Err(FrameFault::Unsendable(_))));
+    assert_eq!(bytes, Vec::<u8>::new());
+}
+
+proptest! {
+    // Long data is slow without optimisation, and a few lengths around the bound say it all.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn data_of_any_length_arrives_as_it_was_sent(
+        bytes in prop::collection::vec(any::<u8>(), 0..200_000),
+        piece in 1_usize..70_000,
+    ) {
+        let mut sent = Vec::new();
+        write_data(&mut sent, Channel::File, &bytes);
+        let mut reader = FrameReader::default();
+        let mut received = Vec::new();
+        for piece in sent.chunks(piece) {
+            reader.push(piece);
+            for frame in read_all(&mut reader).unwrap() {
+                match frame {
+                    Frame::Data(Channel::File, data) => received.extend(data),
+                    other => prop_assert!(false, "{other:?}"),
+                }
+            }
+        }
+        prop_assert_eq!(received, bytes);
+    }
+
+    #[test]
+    fn bytes_of_a_stranger_never_make_the_buffer_larger_than_what_arrived(
+        bytes in prop::collection::vec(any::<u8>(), 0..2_000),
+    ) {
+        let mut reader = FrameReader::default();
+        reader.push(&bytes);
+        let _ = read_all(&mut reader);
+        prop_assert!(reader.buffer.len() <= bytes.len());
+    }
+}

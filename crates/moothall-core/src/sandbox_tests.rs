@@ -1,0 +1,75 @@
+use super::*;
+
+#[test]
+fn classes_are_ordered_by_strength() {
+    let mut classes = IsolationClass::STRONGEST_FIRST;
+    classes.sort();
+    classes.reverse();
+    assert_eq!(classes, IsolationClass::STRONGEST_FIRST);
+}
+
+#[test]
+fn a_class_is_read_as_it_is_written() {
+    for class in IsolationClass::STRONGEST_FIRST {
+        assert_eq!(class.to_string().parse(), Ok(class));
+    }
+    assert_eq!("none".parse::<IsolationClass>(), Err(UnknownIsolationClass));
+}
+
+#[test]
+fn a_guest_path_stays_where_it_is_joined() {
+    for good in ["a", "a/b.csv", "données.csv", "a b", ".hidden"] {
+        assert_eq!(good.parse::<GuestPath>().map(String::from), Ok(good.to_owned()));
+    }
+    let long = "x".repeat(401);
+    let deep = ["a"; 17].join("/");
+    for bad in
+        ["", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", "a\nb", "a\\b", "a\0", &long, &deep]
+    {
+        assert_eq!(bad.parse::<GuestPath>(), Err(InvalidGuestPath), "{bad:?}");
+    }
+}
+
+fn request() -> ExecuteRequest {
+    ExecuteRequest {
+        image: "python".to_owned(),
+        sources: BTreeMap::from([("main.py".parse().unwrap(), "print(1)".to_owned())]),
+        inputs: BTreeMap::new(),
+        argv: vec!["python3".to_owned(), "main.py".to_owned()],
+        env: BTreeMap::new(),
+        stdin: String::new(),
+        limits: Limits::default(),
+        collect: false,
+    }
+}
+
+#[test]
+fn everything_that_changes_an_execution_changes_its_hash() {
+    let file = FileRef { sha256: Sha256Hex::of(b"x"), bytes: 1 };
+    let changes: [fn(&mut ExecuteRequest, FileRef); 8] = [
+        |r, _| r.image = "data".to_owned(),
+        |r, _| {
+            r.sources.insert("main.py".parse().unwrap(), "print(2)".to_owned());
+        },
+        |r, file| {
+            r.inputs.insert("données.csv".parse().unwrap(), file);
+        },
+        |r, _| r.argv.push("x".to_owned()),
+        |r, _| {
+            r.env.insert("A".to_owned(), "b".to_owned());
+        },
+        |r, _| r.stdin = "x".to_owned(),
+        |r, _| r.limits.wall_ms += 1,
+        |r, _| r.collect = true,
+    ];
+    let mut hashes = vec![request().hash().unwrap()];
+    for change in changes {
+        let mut changed = request();
+        change(&mut changed, file);
+        hashes.push(changed.hash().unwrap());
+    }
+    let count = hashes.len();
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(hashes.len(), count);
+}

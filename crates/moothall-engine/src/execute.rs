@@ -1,0 +1,179 @@
+//! Performing executions: files from the store into a sandbox, and files from it into the store.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use moothall_core::money::Spent;
+use moothall_core::receipt::Timing;
+use moothall_core::sandbox::{
+    ExecuteRequest, Execution, Exit, FileRef, GuestPath, Labels, SandboxFailure, SandboxFailureKind,
+};
+use moothall_core::{Effect, EffectId, EffectResult, RunId};
+use moothall_store::{MAX_ARTIFACT_BYTES, Store};
+
+use crate::perform::{PerformFuture, Performed, Performer};
+
+/// Runs programs, each in a sandbox that nobody used before.
+///
+/// What implementors promise:
+/// - A program that crashes, hangs or prints too much is `Ok`; an error means that nothing ran,
+///   after all retries.
+/// - Dropping the future kills the program and everything that belongs to it.
+///
+/// Boxed futures because the sandbox is chosen at run time from configuration.
+pub trait Executor: fmt::Debug + Send + Sync {
+    /// Runs one program.
+    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a>;
+}
+
+/// The future of one execution.
+pub type ExecuteFuture<'a> = Pin<Box<dyn Future<Output = Result<Ran, SandboxFailure>> + Send + 'a>>;
+
+/// One execution to be done.
+pub struct Job<'a> {
+    /// Whose it is.
+    pub labels: &'a Labels,
+    /// What is run.
+    pub request: &'a ExecuteRequest,
+    /// The bytes of `request.inputs`.
+    pub inputs: BTreeMap<GuestPath, Vec<u8>>,
+}
+
+impl fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}
+
+/// What an execution left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// What is known about it.
+    pub execution: Execution,
+    /// The bytes of the files that were brought back.
+    pub files: BTreeMap<GuestPath, Vec<u8>>,
+}
+
+/// Performs model calls as another performer does, and executions in sandboxes.
+///
+/// An execution that was under way when its driver was killed is done again: at least once, not
+/// once. That is harmless, because a program in a sandbox has no effect outside of it, and what it
+/// left behind counts only once its result is in the journal.
+#[derive(Debug)]
+pub struct SandboxPerformer {
+    models: Arc<dyn Performer>,
+    executor: Arc<dyn Executor>,
+    store: Arc<dyn Store>,
+    run_id: RunId,
+}
+
+impl SandboxPerformer {
+    /// Files of executions are taken from and kept in `store`, beside the run's journal.
+    pub fn new(
+        models: Arc<dyn Performer>,
+        executor: Arc<dyn Executor>,
+        store: Arc<dyn Store>,
+        run_id: RunId,
+    ) -> Self {
+        Self { models, executor, store, run_id }
+    }
+
+    async fn execute(
+        &self,
+        id: &EffectId,
+        request: &ExecuteRequest,
+    ) -> Result<Execution, SandboxFailure> {
+        let inputs = self.inputs(request).await?;
+        let labels = Labels::of_effect(&self.run_id, id);
+        let job = Job { labels: &labels, request, inputs };
+        let begun = Instant::now();
+        let Ran { mut execution, files } = self.executor.execute(job).await?;
+        let exit_code = match execution.exit {
+            Exit::Exited { code } => Some(code),
+            Exit::Signalled { .. }
+            | Exit::TimedOut
+            | Exit::OutOfMemory
+            | Exit::SandboxDied { .. } => None,
+        };
+        let duration_ms = elapsed_ms(begun);
+        tracing::info!(target: "moothall::run", exit_code, duration_ms, "execution complete");
+        self.keep(&mut execution, files).await?;
+        Ok(execution)
+    }
+
+    async fn inputs(
+        &self,
+        request: &ExecuteRequest,
+    ) -> Result<BTreeMap<GuestPath, Vec<u8>>, SandboxFailure> {
+        let mut inputs = BTreeMap::new();
+        for (path, file) in &request.inputs {
+            let found = self.store.artifact(&self.run_id, &file.sha256).await;
+            let bytes = found
+                .map_err(|error| failed(SandboxFailureKind::Request, format!("{path}: {error}")))?
+                .ok_or_else(|| {
+                    let detail = format!("{path} is not among the files of the run");
+                    failed(SandboxFailureKind::Request, detail)
+                })?;
+            inputs.insert(path.clone(), bytes);
+        }
+        Ok(inputs)
+    }
+
+    /// Keeps what was brought back, and names exactly that in the execution.
+    async fn keep(
+        &self,
+        execution: &mut Execution,
+        files: BTreeMap<GuestPath, Vec<u8>>,
+    ) -> Result<(), SandboxFailure> {
+        execution.files.clear();
+        for (path, bytes) in files {
+            if bytes.len() > MAX_ARTIFACT_BYTES {
+                let words = format!("{path}: larger than {MAX_ARTIFACT_BYTES} bytes");
+                execution.left_behind.push(words);
+                continue;
+            }
+            let kept = self.store.keep_artifact(&self.run_id, &bytes).await;
+            let sha256 = kept.map_err(|error| {
+                failed(SandboxFailureKind::Lost, format!("{path} cannot be kept: {error}"))
+            })?;
+            execution.files.insert(path, FileRef { sha256, bytes: bytes.len() as u64 });
+        }
+        Ok(())
+    }
+}
+
+impl Performer for SandboxPerformer {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        match effect {
+            Effect::CallModel(_) => self.models.perform(id, effect),
+            Effect::Execute(request) => Box::pin(async move {
+                let begun = Instant::now();
+                let result = match self.execute(id, request).await {
+                    Ok(execution) => EffectResult::Executed(Box::new(execution)),
+                    Err(failure) => {
+                        let kind = failure.kind;
+                        tracing::warn!(target: "moothall::run", ?kind, "nothing was executed");
+                        EffectResult::NotExecuted(failure)
+                    }
+                };
+                Performed { result, timing: Timing { latency_ms: elapsed_ms(begun), tries: 1 } }
+            }),
+        }
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.models.spent()
+    }
+}
+
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn failed(kind: SandboxFailureKind, detail: String) -> SandboxFailure {
+    SandboxFailure { kind, detail }
+}

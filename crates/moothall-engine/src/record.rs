@@ -1,0 +1,109 @@
+//! A run as the store holds it, read as a whole.
+
+use std::collections::BTreeMap;
+
+use moothall_core::model::{ModelName, ModelReply, Usage};
+use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
+use moothall_core::{EffectId, EffectResult, MicroUsd, RunId, SequencedEvent};
+use moothall_store::{JournalEntry, RunRow, Store, StoreError, StoredEvent};
+
+/// How many events are read at once.
+const PAGE: u32 = 1000;
+
+/// Everything that is known about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// Where it stands.
+    pub row: RunRow,
+    /// What was answered.
+    pub journal: BTreeMap<EffectId, JournalEntry>,
+    /// What happened, in order.
+    pub events: Vec<StoredEvent>,
+}
+
+impl RunRecord {
+    /// Reads a run.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    pub async fn read(store: &dyn Store, run_id: &RunId) -> Result<Self, StoreError> {
+        let row = store.run(run_id).await?;
+        let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.clone()))?;
+        let journal = store.journal(run_id).await?;
+        let mut events = Vec::new();
+        loop {
+            let after = events.last().map_or(0, |event: &StoredEvent| event.seq);
+            let more = store.events(run_id, after, PAGE).await?;
+            if more.is_empty() {
+                return Ok(Self { row, journal, events });
+            }
+            events.extend(more);
+        }
+    }
+
+    /// The receipt, where the run came to an outcome. It follows from what is stored and from
+    /// nothing else, so it can be written at any time.
+    pub fn receipt(&self) -> Option<Receipt> {
+        let outcome = self.row.outcome.as_ref()?;
+        let effects = self.journal.iter().map(|(id, entry)| {
+            let (request_sha256, result) = (entry.request_sha256, entry.result.clone());
+            (id.clone(), EffectRecord { request_sha256, result })
+        });
+        let timing = self.journal.iter().map(|(id, entry)| (id.clone(), entry.timing));
+        let model: Result<ModelName, _> = self.row.model.parse();
+        Some(Receipt {
+            manifest: Manifest {
+                receipt: FORMAT,
+                workflow: self.row.workflow.clone(),
+                build: self.row.build.clone(),
+                model: self.row.model.clone(),
+                demonstration: model.is_ok_and(|model| model.is_demo()),
+            },
+            effects: effects.collect(),
+            findings: outcome.findings.clone(),
+            notes: Notes {
+                run_id: self.row.run_id.clone(),
+                started_at_ms: self.row.created_at_ms,
+                timing: timing.collect(),
+            },
+        })
+    }
+
+    /// The time that all effects took.
+    pub fn timing(&self) -> Timing {
+        let sum = |sum: Timing, entry: &JournalEntry| Timing {
+            latency_ms: sum.latency_ms.saturating_add(entry.timing.latency_ms),
+            tries: sum.tries.saturating_add(entry.timing.tries),
+        };
+        self.journal.values().fold(Timing { latency_ms: 0, tries: 0 }, sum)
+    }
+
+    /// The tokens of all answers.
+    pub fn usage(&self) -> Usage {
+        self.replies().fold(Usage::default(), |sum, reply| sum.plus(&reply.usage))
+    }
+
+    /// What all answers cost together; unknown where one of them is. Tries that failed are not in
+    /// it, they are in what the run has spent.
+    pub fn cost(&self) -> Option<MicroUsd> {
+        self.replies().map(|reply| reply.cost_micro_usd).sum()
+    }
+
+    fn replies(&self) -> impl Iterator<Item = &ModelReply> {
+        self.journal.values().filter_map(|entry| match &entry.result {
+            EffectResult::ModelReplied(reply) => Some(reply),
+            EffectResult::ModelFailed(_)
+            | EffectResult::Executed(_)
+            | EffectResult::NotExecuted(_) => None,
+        })
+    }
+
+    /// The events as they stand in files.
+    pub fn sequenced(&self) -> impl Iterator<Item = SequencedEvent> {
+        self.events.iter().map(|event| sequenced(&self.row.run_id, event))
+    }
+}
+
+/// An event as it stands in files.
+pub fn sequenced(run_id: &RunId, stored: &StoredEvent) -> SequencedEvent {
+    SequencedEvent { run_id: run_id.clone(), seq: stored.seq, event: stored.event.clone() }
+}

@@ -1,0 +1,165 @@
+//! Executions: files go in by their hashes and come out as artefacts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use moothall_core::sandbox::{
+    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, IsolationClass, Labels,
+    Limits, Output, SandboxFailure, SandboxFailureKind,
+};
+use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
+use moothall_engine::{ExecuteFuture, Executor, Job, Performer, Ran, SandboxPerformer};
+use moothall_store::MAX_ARTIFACT_BYTES;
+
+use crate::support::{Counting, World, world};
+
+/// What the executor was given: labels and inputs.
+type Given = (Labels, BTreeMap<GuestPath, Vec<u8>>);
+
+/// Leaves the same files each time, and remembers what it was given.
+#[derive(Debug, Default)]
+struct Leaving {
+    files: BTreeMap<GuestPath, Vec<u8>>,
+    failure: Option<SandboxFailure>,
+    given: Mutex<Vec<Given>>,
+}
+
+impl Executor for Leaving {
+    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+        Box::pin(async move {
+            self.given.lock().unwrap().push((job.labels.clone(), job.inputs));
+            match &self.failure {
+                Some(failure) => Err(failure.clone()),
+                None => Ok(Ran { execution: execution(), files: self.files.clone() }),
+            }
+        })
+    }
+}
+
+fn path(text: &str) -> GuestPath {
+    text.parse().unwrap()
+}
+
+fn file(bytes: &[u8]) -> FileRef {
+    FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 }
+}
+
+pub(crate) fn execution() -> Execution {
+    Execution {
+        exit: Exit::Exited { code: 0 },
+        stdout: Output { text: "done\n".to_owned(), truncated: false },
+        stderr: Output::default(),
+        // Never believed: what is named is what was kept.
+        files: BTreeMap::from([(path("lie.txt"), file(b"a lie"))]),
+        left_behind: Vec::new(),
+        attestation: Attestation {
+            engine: "runsc".to_owned(),
+            engine_version: "1".to_owned(),
+            class: IsolationClass::UserKernel,
+            image: "python".to_owned(),
+            image_sha256: Sha256Hex::of(b"image"),
+            guest_sha256: Sha256Hex::of(b"guest"),
+            limits: Limits::default(),
+            held_by: BTreeMap::new(),
+            self_tests: Vec::new(),
+        },
+    }
+}
+
+fn request(inputs: BTreeMap<GuestPath, FileRef>) -> Effect {
+    Effect::Execute(Box::new(ExecuteRequest {
+        image: "python".to_owned(),
+        sources: BTreeMap::from([(path("main.py"), "print('done')".to_owned())]),
+        inputs,
+        argv: vec!["python3".to_owned(), "main.py".to_owned()],
+        env: BTreeMap::new(),
+        stdin: String::new(),
+        limits: Limits::default(),
+        collect: true,
+    }))
+}
+
+async fn perform(world: &World, executor: &Arc<Leaving>, effect: &Effect) -> EffectResult {
+    let id: EffectId = "attempt-1/execute".parse().unwrap();
+    let models = Arc::new(Counting::default());
+    let performer = SandboxPerformer::new(
+        models.clone(),
+        executor.clone(),
+        Arc::clone(&world.store),
+        world.run_id.clone(),
+    );
+    let performed = performer.perform(&id, effect).await;
+    assert!(models.asked.lock().unwrap().is_empty());
+    performed.result
+}
+
+#[tokio::test]
+async fn inputs_come_from_the_store_and_what_was_left_goes_there() {
+    let world = world().await;
+    let input = b"a,b\n1,2\n";
+    world.store.keep_artifact(&world.run_id, input).await.unwrap();
+    let chart = b"\x89PNG".to_vec();
+    let files = BTreeMap::from([
+        (path("chart.png"), chart.clone()),
+        (path("huge.bin"), vec![0; MAX_ARTIFACT_BYTES + 1]),
+    ]);
+    let executor = Arc::new(Leaving { files, ..Leaving::default() });
+    let effect = request(BTreeMap::from([(path("data.csv"), file(input))]));
+
+    let expected = Execution {
+        files: BTreeMap::from([(path("chart.png"), file(&chart))]),
+        left_behind: vec!["huge.bin: larger than 16777216 bytes".to_owned()],
+        ..execution()
+    };
+    let result = perform(&world, &executor, &effect).await;
+    assert_eq!(result, EffectResult::Executed(Box::new(expected)));
+    let kept = world.store.artifact(&world.run_id, &Sha256Hex::of(&chart)).await.unwrap();
+    assert_eq!(kept, Some(chart));
+    let (labels, inputs) = executor.given.lock().unwrap().pop().unwrap();
+    assert_eq!(inputs, BTreeMap::from([(path("data.csv"), input.to_vec())]));
+    let id = "attempt-1/execute".parse().unwrap();
+    assert_eq!(labels, Labels::of_effect(&world.run_id, &id));
+}
+
+#[tokio::test]
+async fn an_input_that_nobody_kept_is_our_failure_and_nothing_runs() {
+    let world = world().await;
+    let executor = Arc::new(Leaving::default());
+    let effect = request(BTreeMap::from([(path("data.csv"), file(b"never kept"))]));
+    let expected = SandboxFailure {
+        kind: SandboxFailureKind::Request,
+        detail: "data.csv is not among the files of the run".to_owned(),
+    };
+    let result = perform(&world, &executor, &effect).await;
+    assert_eq!(result, EffectResult::NotExecuted(expected));
+    assert!(executor.given.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_sandbox_that_cannot_be_had_is_told_as_it_is() {
+    let world = world().await;
+    let failure = SandboxFailure {
+        kind: SandboxFailureKind::NoEngine,
+        detail: "no sandbox on this host".to_owned(),
+    };
+    let executor = Arc::new(Leaving { failure: Some(failure.clone()), ..Leaving::default() });
+    let result = perform(&world, &executor, &request(BTreeMap::new())).await;
+    assert_eq!(result, EffectResult::NotExecuted(failure));
+}
+
+#[tokio::test]
+async fn model_calls_go_where_they_went_before() {
+    let world = world().await;
+    let models = Arc::new(Counting { refuse: BTreeSet::new(), costs: true, ..Counting::default() });
+    let performer = SandboxPerformer::new(
+        models.clone(),
+        Arc::new(Leaving::default()),
+        Arc::clone(&world.store),
+        world.run_id.clone(),
+    );
+    let request = moothall_core::model::ModelRequest::ask("demo".parse().unwrap(), "Hm?", 5);
+    let effect = Effect::CallModel(Box::new(request));
+    performer.perform(&"attempt-1/generate".parse().unwrap(), &effect).await;
+    assert_eq!(*models.asked.lock().unwrap(), ["attempt-1/generate"]);
+    assert_eq!(performer.spent(), models.spent());
+}

@@ -1,0 +1,138 @@
+//! The real workflow, stopped anywhere and driven again: nothing that was answered is asked again,
+//! and everything ends as if nobody had stopped it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
+use moothall_core::sandbox::{Exit, Output};
+use moothall_core::{Conclusion, Effect, EffectId};
+use moothall_engine::{
+    Driver, Ended, ExecuteFuture, Executor, Job, ModelPerformer, PerformFuture, Performer, Ran,
+    SandboxPerformer,
+};
+
+use moothall_models::settings::RetrySettings;
+use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Scripted, said};
+
+use crate::execute::execution;
+use crate::support::{World, world};
+
+/// Model calls and executions of a run that nobody stops, in order.
+const WHOLE: [&str; 5] = [
+    "attempt-1/generate",
+    "attempt-1/execute",
+    "attempt-1/critique",
+    "attempt-2/generate",
+    "attempt-2/execute",
+];
+
+/// Runs programs by their text: the first one that is written fails.
+#[derive(Debug)]
+struct ByText;
+
+impl Executor for ByText {
+    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+        Box::pin(async move {
+            let fails = job.request.sources.values().any(|text| text.contains("1 / 0"));
+            let mut execution = execution();
+            execution.exit = Exit::Exited { code: i32::from(fails) };
+            let output = |text: &str| Output { text: text.to_owned(), truncated: false };
+            execution.stdout = output(if fails { "" } else { "3\n" });
+            execution.stderr =
+                output(if fails { "ZeroDivisionError: division by zero\n" } else { "" });
+            Ok(Ran { execution, files: BTreeMap::new() })
+        })
+    }
+}
+
+/// Never answers the effect with this number, from 0.
+#[derive(Debug)]
+struct Stopping {
+    performer: SandboxPerformer,
+    stop_at: usize,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Performer for Stopping {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            let number = {
+                let mut asked = self.asked.lock().unwrap();
+                asked.push(id.to_string());
+                asked.len() - 1
+            };
+            if number == self.stop_at {
+                std::future::pending::<()>().await;
+            }
+            self.performer.perform(id, effect).await
+        })
+    }
+}
+
+fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
+    let answers = Scripted::function(|request| {
+        let lessons = request.turns.len() > 1;
+        Ok(said(match request.purpose {
+            moothall_core::model::Purpose::Critique => "It divides by zero.",
+            _ if lessons => "```python\nprint(3)\n```",
+            _ => "```python\nprint(1 / 0)\n```",
+        }))
+    });
+    let gateway = Gateway::new(GatewayOptions {
+        catalog: Catalog::built_in().unwrap(),
+        keys: BTreeMap::new(),
+        retry: RetrySettings::default(),
+        recording: RecordingMode::Off,
+    })
+    .with_backend("openai", Arc::new(answers));
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(Ledger::unlimited()));
+    let performer = SandboxPerformer::new(
+        Arc::new(models),
+        Arc::new(ByText),
+        Arc::clone(&world.store),
+        world.run_id.clone(),
+    );
+    Arc::new(Stopping { performer, stop_at, asked: Mutex::default() })
+}
+
+fn workflow() -> Reflexion {
+    let mut input =
+        ReflexionInput::new("print 3", "openai/gpt-4.1-mini".parse().unwrap(), "python");
+    let expect = Expectation::Text { text: "3".to_owned() };
+    input.contract = Contract { expect: Some(expect), ..Contract::default() };
+    Reflexion::new(input, Box::new(|_: &serde_json::Value| Vec::new())).unwrap()
+}
+
+async fn drive(world: &World, performer: &Arc<Stopping>) -> Ended {
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    driver.drive(&mut workflow()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_program_on_trial_goes_on_wherever_it_was_stopped() {
+    let whole = world().await;
+    let undisturbed = performer(&whole, usize::MAX);
+    let end = drive(&whole, &undisturbed).await;
+    let Ended::Done(outcome) = &end else { panic!("{end:?}") };
+    assert!(matches!(outcome.conclusion, Conclusion::Passed(_)), "{outcome:?}");
+    assert_eq!(*undisturbed.asked.lock().unwrap(), WHOLE);
+
+    for stop_at in 0..WHOLE.len() {
+        let world = world().await;
+        let first = performer(&world, stop_at);
+        let stuck = async {
+            while first.asked.lock().unwrap().len() <= stop_at {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            end = drive(&world, &first) => panic!("it was not stopped: {end:?}"),
+            () = stuck => {}
+        }
+        let second = performer(&world, usize::MAX);
+        assert_eq!(drive(&world, &second).await, end);
+        assert_eq!(*second.asked.lock().unwrap(), WHOLE[stop_at..]);
+        assert_eq!(world.keys().await, whole.keys().await);
+    }
+}

@@ -1,0 +1,233 @@
+//! PID 1 of a microVM: modules, file systems, the control group, and the port to the host.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::mount::MountFlags;
+
+use crate::cgroup::Cgroup;
+use crate::error::GuestError;
+use crate::machine::{Home, Machine, MicroVm, Root};
+use crate::serve::{Line, Silence};
+
+/// The word of the kernel's command line without which nothing is mounted: a container's PID 1 is
+/// not a machine's.
+const AGENT_WORD: &str = "moothall.agent=vm";
+
+/// How large `/workspace` and `/tmp` are, each.
+const DISK_WORD: &str = "moothall.disk=";
+
+/// How large `/inputs` is.
+const INPUTS_WORD: &str = "moothall.inputs=";
+
+const DISK_BYTES: u64 = 64 << 20;
+
+/// The most files and folders in each.
+const MOST_INODES: u32 = 16_384;
+
+const PORT_NAME: &str = "moothall.agent";
+const DISK: &str = "/dev/vda";
+const ROOT: &CStr = c"/image";
+const CGROUPS: &str = "/cgroup";
+
+/// Settings of the kernel.
+const SETTINGS: [(&str, &str); 4] = [
+    // No program needs these, and they are a large part of what it could attack.
+    ("user/max_user_namespaces", "0"),
+    ("kernel/unprivileged_bpf_disabled", "1"),
+    ("kernel/dmesg_restrict", "1"),
+    // A program that takes more than its memory is killed for it, as in a container, however it asks.
+    ("vm/overcommit_memory", "1"),
+];
+
+/// How long the disk may take to appear after its driver was loaded; it is there at once, or there
+/// is none.
+const DISK_WAIT: Duration = Duration::from_millis(250);
+
+/// How long the port may take to appear.
+const PORT_WAIT: Duration = Duration::from_secs(20);
+
+/// Boots and gives the machine and the line to the host.
+pub(crate) fn boot() -> Result<(Machine, Line), GuestError> {
+    let words = command_line()?;
+    rustix::system::sethostname(b"sandbox").map_err(GuestError::setup("name the machine"))?;
+    mount("dev", "/dev", "devtmpfs", MountFlags::NOSUID, c"")?;
+    mount("sys", "/sys", "sysfs", LOCKED, c"")?;
+    load_modules()?;
+    let (root, workspace) =
+        if wait_for(DISK_WAIT, || Path::new(DISK).exists().then_some(())).is_some() {
+            let (root, workspace) = mount_root(&words)?;
+            (Some(root), Some(workspace))
+        } else {
+            (None, None)
+        };
+    let machine = Machine::new(Home::MicroVm(MicroVm { root }), workspace)?;
+    let port = wait_for(PORT_WAIT, find_port).ok_or_else(|| {
+        GuestError::setup("find the port to the host")(std::io::Error::from(
+            std::io::ErrorKind::NotFound,
+        ))
+    })?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let port = rustix::fs::open(&port, flags, Mode::empty())
+        .map_err(GuestError::setup("open the port to the host"))?;
+    let line = Line::new(port.try_clone()?, port, Silence::Away)?;
+    Ok((machine, line))
+}
+
+/// Says why on the kernel's log and restarts, which ends a microVM.
+pub(crate) fn give_up(error: &GuestError) {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    if let Ok(log) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) {
+        let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+        let _ = rustix::io::write(&log, format!("moothall-guest: {error}: {source}").as_bytes());
+    }
+    let _ = rustix::system::reboot(rustix::system::RebootCommand::Restart);
+}
+
+const LOCKED: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+
+/// The kernel's command line; `/proc` is mounted for it where it is not.
+fn command_line() -> Result<Vec<String>, GuestError> {
+    if !Path::new("/proc/cmdline").exists() {
+        mount("proc", "/proc", "proc", LOCKED, c"")?;
+    }
+    let line = fs_err::read_to_string("/proc/cmdline")?;
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    if words.iter().any(|word| word == AGENT_WORD) { Ok(words) } else { Err(GuestError::Usage) }
+}
+
+fn bytes_of(words: &[String], prefix: &str) -> Option<u64> {
+    words.iter().find_map(|word| word.strip_prefix(prefix)?.parse().ok())
+}
+
+/// A module that is built into the kernel is not listed, and one that is listed must load.
+fn load_modules() -> Result<(), GuestError> {
+    let order = Path::new("/modules/order");
+    if !order.exists() {
+        return Ok(());
+    }
+    for name in fs_err::read_to_string(order)?.lines().filter(|line| !line.is_empty()) {
+        let setup = |error: rustix::io::Errno| {
+            GuestError::setup::<std::io::Error>(format_args!("load the module `{name}`"))(
+                error.into(),
+            )
+        };
+        let path = Path::new("/modules").join(name);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let module = rustix::fs::open(path, flags, Mode::empty()).map_err(setup)?;
+        match rustix::system::finit_module(&module, c"", 0) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(setup(error)),
+        }
+    }
+    Ok(())
+}
+
+fn mount_root(words: &[String]) -> Result<(Root, OwnedFd), GuestError> {
+    let quiet = MountFlags::NOSUID | MountFlags::NODEV;
+    let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
+    let inputs = bytes_of(words, INPUTS_WORD).unwrap_or(disk);
+    mount(DISK, "/image", "squashfs", quiet | MountFlags::RDONLY, c"")?;
+    mount("tmpfs", "/image/tmp", "tmpfs", quiet, &tmpfs(disk, "mode=1777")?)?;
+    mount(
+        "tmpfs",
+        "/image/workspace",
+        "tmpfs",
+        quiet,
+        &tmpfs(disk, "mode=755,uid=1000,gid=1000")?,
+    )?;
+    mount("tmpfs", "/image/inputs", "tmpfs", LOCKED, &tmpfs(inputs, "mode=755")?)?;
+    mount("proc", "/image/proc", "proc", LOCKED, c"hidepid=2")?;
+    make_devices()?;
+    for (name, value) in SETTINGS {
+        // A kernel that does not know a setting does not have what it is about.
+        let _ = fs_err::write(Path::new("/proc/sys").join(name), value);
+    }
+    mount("cgroup", CGROUPS, "cgroup2", LOCKED, c"")?;
+    let cgroup = Cgroup::create(Path::new(CGROUPS))?;
+    let workspace = open_folder("/image/workspace")?;
+    let inputs = open_folder("/image/inputs")?;
+    Ok((Root { path: ROOT.to_owned(), inputs, cgroup }, workspace))
+}
+
+fn open_folder(path: &str) -> Result<OwnedFd, GuestError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .map_err(GuestError::setup(format_args!("open `{path}`")))
+}
+
+fn tmpfs(bytes: u64, rest: &str) -> Result<CString, GuestError> {
+    CString::new(format!("size={bytes},nr_inodes={MOST_INODES},{rest}"))
+        .map_err(|_| GuestError::Usage)
+}
+
+/// The few devices that programs expect, and then nothing can be added.
+fn make_devices() -> Result<(), GuestError> {
+    let setup = |error: rustix::io::Errno| {
+        GuestError::setup::<std::io::Error>("make the devices")(error.into())
+    };
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("tmpfs", "/image/dev", "tmpfs", flags, c"size=64k,nr_inodes=32,mode=755")?;
+    let folder = open_folder("/image/dev")?;
+    for (name, minor) in [("null", 3), ("zero", 5), ("full", 7), ("random", 8), ("urandom", 9)] {
+        let mode = Mode::from_raw_mode(0o666);
+        let device = rustix::fs::makedev(1, minor);
+        rustix::fs::mknodat(&folder, name, FileType::CharacterDevice, mode, device)
+            .map_err(setup)?;
+        rustix::fs::chmodat(&folder, name, mode, rustix::fs::AtFlags::empty()).map_err(setup)?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        // Named semaphores; what is kept there counts as files in /tmp.
+        ("shm", "/tmp"),
+    ] {
+        rustix::fs::symlinkat(target, &folder, name).map_err(setup)?;
+    }
+    rustix::mount::mount_remount("/image/dev", flags | MountFlags::RDONLY, "").map_err(setup)
+}
+
+/// The device of the port that bears our name.
+fn find_port() -> Option<String> {
+    let ports = fs_err::read_dir("/sys/class/virtio-ports").ok()?;
+    ports.flatten().find_map(|entry| {
+        let name = fs_err::read_to_string(entry.path().join("name")).ok()?;
+        let device = format!("/dev/{}", entry.file_name().to_str()?);
+        (name.trim() == PORT_NAME && Path::new(&device).exists()).then_some(device)
+    })
+}
+
+fn wait_for<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + most;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Mounts, and makes the place first where it can be made.
+fn mount(
+    source: &str,
+    target: &str,
+    kind: &str,
+    flags: MountFlags,
+    data: &CStr,
+) -> Result<(), GuestError> {
+    let setup = |error: rustix::io::Errno| {
+        GuestError::setup::<std::io::Error>(format_args!("mount `{target}`"))(error.into())
+    };
+    if !Path::new(target).is_dir() {
+        rustix::fs::mkdir(target, Mode::from_raw_mode(0o755)).map_err(setup)?;
+    }
+    rustix::mount::mount(source, target, kind, flags, Some(data)).map_err(setup)
+}

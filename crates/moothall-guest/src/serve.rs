@@ -1,0 +1,200 @@
+//! The loop: listens to the host and to the program, and lets neither wait for the other.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::agent::{Agent, PIECE_BYTES};
+use crate::error::GuestError;
+use crate::machine::Machine;
+
+/// The way to the host.
+#[derive(Debug)]
+pub(crate) struct Line {
+    from_host: OwnedFd,
+    to_host: OwnedFd,
+    silence: Silence,
+}
+
+/// What it means when the host closes its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// A pipe: the host is gone, and everything here goes too.
+    Gone,
+    /// A port of a microVM: nobody is connected just now, as while a template becomes a clone.
+    Away,
+}
+
+/// How long to wait for a host that is away.
+const AWAY: Duration = Duration::from_millis(5);
+
+impl Line {
+    /// A line over two descriptors, which stop blocking.
+    pub(crate) fn new(
+        from_host: OwnedFd,
+        to_host: OwnedFd,
+        silence: Silence,
+    ) -> Result<Self, GuestError> {
+        for fd in [&from_host, &to_host] {
+            let flags = rustix::fs::fcntl_getfl(fd)?;
+            rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { from_host, to_host, silence })
+    }
+}
+
+/// What can be done without waiting.
+#[derive(Debug, Default, Clone, Copy)]
+struct Ready {
+    hear: bool,
+    say: bool,
+    children: bool,
+    feed: bool,
+    printed: [bool; 2],
+}
+
+/// Serves until the host is gone or cannot be understood; then nothing is left running.
+pub(crate) fn serve(machine: Machine, line: &Line) -> GuestError {
+    let mut agent = match Agent::new(machine) {
+        Ok(agent) => agent,
+        Err(error) => return error,
+    };
+    let mut piece = vec![0; PIECE_BYTES];
+    let ended = loop {
+        if let Err(error) = turn(&mut agent, line, &mut piece) {
+            break error;
+        }
+    };
+    // Whatever it says, the agent ends.
+    let _ = agent.world().stop();
+    ended
+}
+
+fn turn(agent: &mut Agent<Machine>, line: &Line, piece: &mut [u8]) -> Result<(), GuestError> {
+    agent.advance()?;
+    let ready = wait(agent, line)?;
+    if ready.children {
+        agent.world().reap();
+    }
+    for (channel, ready) in Machine::PRINTED.into_iter().zip(ready.printed) {
+        if ready
+            && let Some(program) = agent.world().program()
+            && let Some(length) = program.read_output(channel, piece)
+        {
+            agent.printed(channel, piece.get(..length).unwrap_or(&[]));
+        }
+    }
+    if ready.feed
+        && let Some(program) = agent.world().program()
+    {
+        program.write_input();
+    }
+    if ready.hear {
+        hear(agent, line, piece)?;
+    }
+    end_program_if_over(agent, piece)?;
+    if ready.say {
+        match rustix::io::write(&line.to_host, agent.output()) {
+            Ok(length) => agent.sent(length),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) if line.silence == Silence::Away => std::thread::sleep(AWAY),
+            Err(_) => return Err(GuestError::HostGone),
+        }
+    }
+    Ok(())
+}
+
+fn hear(agent: &mut Agent<Machine>, line: &Line, piece: &mut [u8]) -> Result<(), GuestError> {
+    match (rustix::io::read(&line.from_host, &mut *piece), line.silence) {
+        (Ok(0), Silence::Gone) => Err(GuestError::HostGone),
+        (Ok(0), Silence::Away) => {
+            std::thread::sleep(AWAY);
+            Ok(())
+        }
+        (Ok(length), _) => agent.hear(piece.get(..length).unwrap_or(&[])),
+        (Err(Errno::AGAIN | Errno::INTR), _) => Ok(()),
+        (Err(_), Silence::Away) => {
+            std::thread::sleep(AWAY);
+            Ok(())
+        }
+        (Err(error), Silence::Gone) => Err(error.into()),
+    }
+}
+
+/// Where the program is over: nothing of it runs on, all that it printed is sent, and then its end.
+fn end_program_if_over(agent: &mut Agent<Machine>, piece: &mut [u8]) -> Result<(), GuestError> {
+    let Some(way) = agent.world().running().and_then(|program| program.way_to_end()) else {
+        return Ok(());
+    };
+    let left_running = agent.world().stop()?;
+    for channel in Machine::PRINTED {
+        // Nobody is left who could print more.
+        while let Some(program) = agent.world().program()
+            && let Some(length) = program.read_output(channel, piece)
+        {
+            agent.printed(channel, piece.get(..length).unwrap_or(&[]));
+        }
+    }
+    match agent.world().close(way, left_running) {
+        Some(ended) => agent.ended(ended),
+        None => Ok(()),
+    }
+}
+
+fn wait(agent: &mut Agent<Machine>, line: &Line) -> Result<Ready, GuestError> {
+    let listens = agent.listens();
+    let speaks = !agent.output().is_empty();
+    let has_room = agent.has_room();
+    let machine = &*agent.world();
+    let program = machine.running();
+
+    // A closed pipe is noticed even where nothing is listened to: no events are asked for then, and
+    // the kernel reports its end nevertheless.
+    let hear = if listens { PollFlags::IN } else { PollFlags::empty() };
+    let mut fds = vec![
+        PollFd::new(&line.from_host, hear),
+        PollFd::from_borrowed_fd(machine.children(), PollFlags::IN),
+    ];
+    let mut roles: Vec<fn(&mut Ready) -> &mut bool> =
+        vec![|ready| &mut ready.hear, |ready| &mut ready.children];
+    if speaks {
+        fds.push(PollFd::new(&line.to_host, PollFlags::OUT));
+        roles.push(|ready| &mut ready.say);
+    }
+    if let Some(stdin) = program.and_then(|program| program.hungry()) {
+        fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::OUT));
+        roles.push(|ready| &mut ready.feed);
+    }
+    for (index, channel) in Machine::PRINTED.into_iter().enumerate() {
+        if has_room && let Some(output) = program.and_then(|program| program.output(channel)) {
+            fds.push(PollFd::from_borrowed_fd(output, PollFlags::IN));
+            roles.push(match index {
+                0 => |ready| &mut ready.printed[0],
+                _ => |ready| &mut ready.printed[1],
+            });
+        }
+    }
+    let timeout = program.and_then(|program| Timespec::try_from(program.time_left()).ok());
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(Ready::default()),
+        Err(error) => return Err(error.into()),
+    }
+    let mut ready = Ready::default();
+    for (fd, role) in fds.iter().zip(roles) {
+        *role(&mut ready) = !fd.revents().is_empty();
+    }
+    // The end of the host is only seen by reading, and there may be bytes before it.
+    let host = fds.first().map_or(PollFlags::empty(), PollFd::revents);
+    if !listens && !host.is_empty() {
+        ready.hear = false;
+        if line.silence == Silence::Gone && host.intersects(PollFlags::HUP | PollFlags::ERR) {
+            return Err(GuestError::HostGone);
+        }
+        std::thread::sleep(AWAY);
+    }
+    Ok(ready)
+}

@@ -1,0 +1,9 @@
+//! Drives the real binary over pipes, as a container's runtime would.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod frames;
+mod guest;
+mod parked;
+mod programs;
+mod transfer;

@@ -1,0 +1,48 @@
+use super::*;
+use crate::image::Package;
+
+fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> Manifest {
+    let package = |(name, version): &(&str, &str)| Package {
+        name: (*name).to_owned(),
+        version: (*version).to_owned(),
+    };
+    let file = |(path, text): &(&str, &str)| FileEntry {
+        path: (*path).to_owned(),
+        bytes: text.len() as u64,
+        sha256: Sha256Hex::of(text.as_bytes()),
+    };
+    Manifest {
+        format: FORMAT,
+        name: "x".to_owned(),
+        recipe: Sha256Hex::of(b"recipe"),
+        suite: "bookworm".to_owned(),
+        kernel: "6.1".to_owned(),
+        packages: packages.iter().map(package).collect(),
+        python_modules: Vec::new(),
+        tools: [("mksquashfs".to_owned(), "4.5".to_owned())].into(),
+        files: files.iter().map(file).collect(),
+        root_bytes: 0,
+    }
+}
+
+#[test]
+fn build_of_the_same_bytes_is_the_same() {
+    let one = manifest(&[("dash", "1")], &[("vmlinuz", "a")]);
+    assert_eq!(compare(&one, &one.clone()), Rebuilt::Same);
+}
+
+#[test]
+fn other_bytes_of_the_same_inputs_are_told_by_file() {
+    let old = manifest(&[("dash", "1")], &[("rootfs.sqfs", "a"), ("vmlinuz", "a")]);
+    let new = manifest(&[("dash", "1")], &[("rootfs.sqfs", "b"), ("vmlinuz", "a")]);
+    assert_eq!(compare(&old, &new), Rebuilt::OtherBytes(vec!["rootfs.sqfs".to_owned()]));
+}
+
+#[test]
+fn newer_packages_and_tools_say_nothing_about_bytes() {
+    let old = manifest(&[("dash", "1"), ("gone", "1")], &[("rootfs.sqfs", "a")]);
+    let mut new = manifest(&[("dash", "2"), ("come", "1")], &[("rootfs.sqfs", "b")]);
+    new.tools.insert("mksquashfs".to_owned(), "4.6".to_owned());
+    let expected = ["mksquashfs 4.5 → 4.6", "come none → 1", "dash 1 → 2", "gone 1 → none"];
+    assert_eq!(compare(&old, &new), Rebuilt::OtherInputs(expected.map(str::to_owned).to_vec()));
+}

@@ -1,0 +1,94 @@
+use super::*;
+
+const SHARED: &str = r#"
+suite = "bookworm"
+
+[kernel]
+package = "linux-image-cloud-amd64"
+without = ["kmod"]
+modules = ["virtio", "squashfs"]
+folders = ["proc"]
+
+[root]
+folders = ["tmp"]
+without = ["dpkg"]
+remove = ["usr/share/man"]
+"#;
+
+#[track_caller]
+fn check_refused(own: &str, problem: &str) {
+    let refused = Recipe::parse(SHARED, own).unwrap_err();
+    assert!(refused.contains(problem), "{refused}");
+}
+
+#[test]
+fn every_recipe_that_is_compiled_in_can_be_read() {
+    let read: Vec<_> = Recipe::names()
+        .map(|name| {
+            let recipe = Recipe::named(name).unwrap();
+            (recipe.name, recipe.root.map(|root| root.packages.len() > 1))
+        })
+        .collect();
+    let expected = [("debate", None), ("python", Some(true)), ("data", Some(true))]
+        .map(|(name, root)| (name.to_owned(), root));
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn recipe_stands_on_what_every_image_shares() {
+    let own = "name = \"x\"\nsummary = \"y\"\n[root]\npackages = [\"dash\"]\nremove = [\"opt\"]\n[root.files]\n\"etc/a\" = \"b\"";
+    let set = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<BTreeSet<_>>();
+    let expected = Recipe {
+        name: "x".to_owned(),
+        summary: "y".to_owned(),
+        suite: "bookworm".to_owned(),
+        kernel: KernelRecipe {
+            package: "linux-image-cloud-amd64".to_owned(),
+            without: set(&["kmod"]),
+            modules: vec!["virtio".to_owned(), "squashfs".to_owned()],
+            folders: set(&["proc"]),
+        },
+        root: Some(RootRecipe {
+            packages: set(&["dash"]),
+            without: set(&["dpkg"]),
+            folders: set(&["tmp"]),
+            remove: set(&["opt", "usr/share/man"]),
+            files: [("etc/a".to_owned(), "b".to_owned())].into(),
+            ..RootRecipe::default()
+        }),
+    };
+    assert_eq!(Recipe::parse(SHARED, own).unwrap(), expected);
+}
+
+#[test]
+fn words_that_would_be_a_flag_or_leave_the_root_are_refused() {
+    check_refused("name = \"X\"\nsummary = \"\"", "a name has lower-case letters");
+    check_refused("name = \"../x\"\nsummary = \"\"", "a name has lower-case letters");
+    let root = |line: &str| format!("name = \"x\"\nsummary = \"\"\n[root]\n{line}");
+    check_refused(&root("packages = [\"--hook\"]"), "`--hook` is not the name");
+    check_refused(&root("packages = [\"a,b\"]"), "`a,b` is not the name");
+    check_refused(&root("remove = [\"../etc\"]"), "`../etc` is not a path");
+    check_refused(&root("remove = [\"/etc\"]"), "`/etc` is not a path");
+    check_refused(&root("remove = [\"\"]"), "`` is not a path");
+    check_refused(&root("surprise = 1"), "unknown field `surprise`");
+}
+
+#[test]
+fn hash_changes_with_what_is_built_and_not_with_what_is_said_of_it() {
+    let recipe = |summary: &str, package: &str| {
+        let own =
+            format!("name = \"x\"\nsummary = \"{summary}\"\n[root]\npackages = [\"{package}\"]");
+        Recipe::parse(SHARED, &own).unwrap().hash().unwrap()
+    };
+    assert_eq!(recipe("one", "dash"), recipe("other", "dash"));
+    assert_ne!(recipe("one", "dash"), recipe("one", "mawk"));
+}
+
+#[test]
+fn name_without_a_recipe_is_told_the_names_that_have_one() {
+    let error = Recipe::named("rust").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "image `rust`: there is no recipe of that name; there are debate, python, data"
+    );
+}

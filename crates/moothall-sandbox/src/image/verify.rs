@@ -1,0 +1,137 @@
+//! Whether an image is still what its digest says, to the last byte.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use moothall_core::Sha256Hex;
+use serde::Serialize;
+
+use super::tree::{self, Node, TreeEntry};
+use super::{ImageStore, MANIFEST, Manifest, ROOT, TREE, read_bounded};
+use crate::SandboxError;
+
+/// Something that is not as the manifest says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImageProblem {
+    /// Which file, relative to the image's folder.
+    pub path: String,
+    /// What is wrong with it.
+    pub kind: ImageProblemKind,
+}
+
+/// What can be wrong with a file of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ImageProblemKind {
+    /// It is not there.
+    Missing,
+    /// It is there and should not be.
+    Added,
+    /// Its bytes, its kind, its mode or its target are others.
+    Changed,
+}
+
+impl fmt::Display for ImageProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.kind {
+            ImageProblemKind::Missing => "is missing",
+            ImageProblemKind::Added => "does not belong to the image",
+            ImageProblemKind::Changed => "was changed",
+        };
+        write!(f, "{} {words}", self.path)
+    }
+}
+
+impl ImageStore {
+    /// Compares everything in an image with its digest. None found: it is as it was built. `Err` means
+    /// that there is no image to look at.
+    pub fn verify(&self, name: &str) -> Result<Vec<ImageProblem>, SandboxError> {
+        let sha256 = self.tag(name)?;
+        let folder = self.folder.join(sha256.to_string());
+        let changed = |path: &str| problem(path, ImageProblemKind::Changed);
+        let bytes = match read_bounded(&folder.join(MANIFEST)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(vec![problem(MANIFEST, ImageProblemKind::Missing)]);
+            }
+            Err(error) => return Err(SandboxError::host("the manifest cannot be read")(error)),
+        };
+        // What a changed manifest says of the rest means nothing.
+        if Sha256Hex::of(&bytes) != sha256 {
+            return Ok(vec![changed(MANIFEST)]);
+        }
+        let (_, manifest) = self.manifest(name)?;
+        let mut problems = compare_files(&folder, &manifest)?;
+        let tree_is_known = !problems.iter().any(|problem| problem.path == TREE);
+        if manifest.file(TREE).is_some() && tree_is_known {
+            problems.extend(compare_tree(&folder)?);
+        }
+        problems.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(problems)
+    }
+}
+
+/// The files in the image's folder itself.
+fn compare_files(folder: &Path, manifest: &Manifest) -> Result<Vec<ImageProblem>, SandboxError> {
+    let mut problems = Vec::new();
+    for file in &manifest.files {
+        let path = folder.join(&file.path);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() && found.len() == file.bytes => {
+                let sha256 = tree::hash_file(&path)
+                    .map_err(SandboxError::host("an image's file cannot be read"))?;
+                if sha256 != file.sha256 {
+                    problems.push(problem(&file.path, ImageProblemKind::Changed));
+                }
+            }
+            Ok(_) => problems.push(problem(&file.path, ImageProblemKind::Changed)),
+            Err(_) => problems.push(problem(&file.path, ImageProblemKind::Missing)),
+        }
+    }
+    let has_root = manifest.file(TREE).is_some();
+    let unread = "an image's folder cannot be listed";
+    for entry in fs_err::read_dir(folder).map_err(SandboxError::host(unread))? {
+        let name = entry.map_err(SandboxError::host(unread))?.file_name();
+        let name = name.to_string_lossy();
+        let belongs =
+            name == MANIFEST || (name == ROOT && has_root) || manifest.file(&name).is_some();
+        if !belongs {
+            problems.push(problem(&name, ImageProblemKind::Added));
+        }
+    }
+    Ok(problems)
+}
+
+/// Everything below `root/`.
+fn compare_tree(folder: &Path) -> Result<Vec<ImageProblem>, SandboxError> {
+    let text = read_bounded(&folder.join(TREE))
+        .map_err(SandboxError::host("the list of the tree cannot be read"))?;
+    let wanted: Vec<TreeEntry> = serde_json::from_slice(&text)
+        .map_err(|error| SandboxError::host("the list of the tree cannot be read")(error.into()))?;
+    let root = folder.join(ROOT);
+    if !root.is_dir() {
+        return Ok(vec![problem(ROOT, ImageProblemKind::Missing)]);
+    }
+    let mut found: BTreeMap<String, Node> =
+        tree::list(&root)?.into_iter().map(|entry| (entry.path, entry.node)).collect();
+    let mut problems = Vec::new();
+    for entry in wanted {
+        let path = format!("{ROOT}/{}", entry.path);
+        match found.remove(&entry.path) {
+            None => problems.push(problem(&path, ImageProblemKind::Missing)),
+            Some(node) if node != entry.node => {
+                problems.push(problem(&path, ImageProblemKind::Changed));
+            }
+            Some(_) => {}
+        }
+    }
+    let added = found.into_keys().map(|path| format!("{ROOT}/{path}"));
+    problems.extend(added.map(|path| problem(&path, ImageProblemKind::Added)));
+    Ok(problems)
+}
+
+fn problem(path: &str, kind: ImageProblemKind) -> ImageProblem {
+    ImageProblem { path: path.to_owned(), kind }
+}

@@ -1,0 +1,34 @@
+//! Runs programs that nobody trusts, each in a sandbox that nobody used before.
+//!
+//! Two kinds of engines stand behind one trait: `microvm` (QEMU, on KVM or emulated) and `oci`
+//! (runsc, runc or crun). An [`Engine`] starts a [`Vessel`]: a byte channel to the agent inside and
+//! the means to end it. Everything that is said over the channel is one implementation,
+//! [`Session`], and everything that a caller sees is a [`Lease`], used for one execution.
+
+mod engine;
+mod error;
+#[cfg(test)]
+mod fake;
+mod host;
+pub mod image;
+pub mod jail;
+mod lease;
+pub mod microvm;
+pub mod oci;
+mod pool;
+mod probe;
+mod raw;
+mod registry;
+mod sandboxes;
+mod session;
+mod spawner;
+
+pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Vessel, VesselEnd};
+pub use crate::error::SandboxError;
+pub use crate::host::{Host, HostOptions};
+pub use crate::lease::{Executed, Lease};
+pub use crate::pool::PoolOptions;
+pub use crate::probe::{ProbeReport, probe};
+pub use crate::registry::{Container, Leaves, ProcessId, Record, RecordGuard, Registry};
+pub use crate::sandboxes::{Policy, ProbedEngine, Sandboxes, SharedKernel, choose};
+pub use crate::session::{Listener, Session};

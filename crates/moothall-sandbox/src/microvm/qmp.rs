@@ -1,0 +1,199 @@
+//! A conversation with QEMU: the few commands of its machine protocol that are needed here.
+//!
+//! A guest that broke into QEMU speaks with its mouth, so lines are bounded and every exchange has
+//! a deadline.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::SandboxError;
+
+/// How long one command may take. Starting QEMU on a busy host is the slowest part.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The longest line; QEMU's greeting has 100 bytes.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// The most messages that are listened to while one answer is waited for.
+const MOST_MESSAGES: u32 = 1_000;
+
+/// A conversation that has begun.
+#[derive(Debug)]
+pub(super) struct Qmp {
+    stream: UnixStream,
+    heard: Vec<u8>,
+    /// What was last said about a migration.
+    migration: Option<String>,
+}
+
+/// One line of QEMU's.
+#[derive(Debug, Deserialize)]
+struct Line {
+    #[serde(rename = "QMP")]
+    greeting: Option<Value>,
+    #[serde(rename = "return")]
+    answer: Option<Value>,
+    error: Option<Problem>,
+    event: Option<String>,
+    data: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Problem {
+    desc: String,
+}
+
+impl Qmp {
+    /// Waits for QEMU's greeting and says what we can.
+    pub(super) async fn greet(stream: UnixStream) -> Result<Self, SandboxError> {
+        let mut qmp = Self { stream, heard: Vec::new(), migration: None };
+        let greeting = async {
+            match qmp.line().await? {
+                Line { greeting: Some(_), .. } => Ok(()),
+                _ => Err(strange("no greeting")),
+            }
+        };
+        timeout(PATIENCE, greeting).await.map_err(|_| late())??;
+        qmp.execute("qmp_capabilities", json!({})).await?;
+        // Memory that is shared with a template is not written into its state.
+        let wanted = ["x-ignore-shared", "events"]
+            .map(|capability| json!({ "capability": capability, "state": true }));
+        qmp.execute("migrate-set-capabilities", json!({ "capabilities": wanted })).await?;
+        Ok(qmp)
+    }
+
+    /// Gives a command and waits for its end.
+    pub(super) async fn execute(
+        &mut self,
+        command: &str,
+        arguments: Value,
+    ) -> Result<Value, SandboxError> {
+        let words = words(command, arguments);
+        let exchange = async {
+            self.stream.write_all(words.as_bytes()).await.map_err(SandboxError::Lost)?;
+            self.answer().await
+        };
+        timeout(PATIENCE, exchange).await.map_err(|_| late())?
+    }
+
+    /// Hands over an open file under a name.
+    pub(super) async fn hand_over(
+        &mut self,
+        name: &str,
+        file: BorrowedFd<'_>,
+    ) -> Result<(), SandboxError> {
+        let words = words("getfd", json!({ "fdname": name }));
+        let exchange = async {
+            let sent = self
+                .stream
+                .async_io(Interest::WRITABLE, || send_with_file(&self.stream, &words, file))
+                .await
+                .map_err(SandboxError::Lost)?;
+            // The file went with the first byte.
+            let rest = words.as_bytes().get(sent..).unwrap_or_default();
+            self.stream.write_all(rest).await.map_err(SandboxError::Lost)?;
+            self.answer().await.map(|_| ())
+        };
+        timeout(PATIENCE, exchange).await.map_err(|_| late())?
+    }
+
+    /// Waits until a migration that was begun is over.
+    pub(super) async fn migrated(&mut self) -> Result<(), SandboxError> {
+        let over = async {
+            for _ in 0..MOST_MESSAGES {
+                match self.migration.as_deref() {
+                    Some("completed") => return Ok(()),
+                    Some(status @ ("failed" | "cancelled")) => {
+                        return Err(SandboxError::Start {
+                            engine: "QEMU".to_owned(),
+                            problem: format!("the state of a template: {status}"),
+                        });
+                    }
+                    _ => self.event().await?,
+                }
+            }
+            Err(strange("a migration without end"))
+        };
+        timeout(PATIENCE, over).await.map_err(|_| late())?
+    }
+
+    async fn event(&mut self) -> Result<(), SandboxError> {
+        let line = self.line().await?;
+        self.note(line).map(|_| ())
+    }
+
+    async fn answer(&mut self) -> Result<Value, SandboxError> {
+        for _ in 0..MOST_MESSAGES {
+            let line = self.line().await?;
+            if let Some(answer) = self.note(line)? {
+                return Ok(answer);
+            }
+        }
+        Err(strange("events without end"))
+    }
+
+    /// Takes a line in: an answer, or something that happened.
+    fn note(&mut self, line: Line) -> Result<Option<Value>, SandboxError> {
+        if let Some(problem) = line.error {
+            let problem = problem.desc.chars().filter(|c| !c.is_control()).take(300).collect();
+            return Err(SandboxError::Start { engine: "QEMU".to_owned(), problem });
+        }
+        if line.event.as_deref() == Some("MIGRATION") {
+            let status = line.data.as_ref().and_then(|data| data.get("status"));
+            self.migration = status.and_then(Value::as_str).map(ToOwned::to_owned);
+        }
+        Ok(line.answer)
+    }
+
+    async fn line(&mut self) -> Result<Line, SandboxError> {
+        loop {
+            if let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                return serde_json::from_slice(&line).map_err(|_| strange("what is not JSON"));
+            }
+            if self.heard.len() > LONGEST_LINE {
+                return Err(strange("a line without end"));
+            }
+            let read = self.stream.read_buf(&mut self.heard).await.map_err(SandboxError::Lost)?;
+            if read == 0 {
+                return Err(SandboxError::Lost(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+    }
+}
+
+fn words(command: &str, arguments: Value) -> String {
+    format!("{}\n", json!({ "execute": command, "arguments": arguments }))
+}
+
+fn send_with_file(stream: &UnixStream, words: &str, file: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [file];
+    if !control.push(SendAncillaryMessage::ScmRights(&files)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let words = [IoSlice::new(words.as_bytes())];
+    Ok(rustix::net::sendmsg(stream.as_fd(), &words, &mut control, SendFlags::NOSIGNAL)?)
+}
+
+fn late() -> SandboxError {
+    SandboxError::NotReady { what: "QEMU", waited: PATIENCE }
+}
+
+fn strange(what: &str) -> SandboxError {
+    SandboxError::Start { engine: "QEMU".to_owned(), problem: format!("it says {what}") }
+}
+
+#[cfg(test)]
+#[path = "qmp_tests.rs"]
+mod tests;

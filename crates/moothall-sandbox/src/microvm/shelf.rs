@@ -1,0 +1,227 @@
+//! Templates on disk, so that a second process need not boot.
+//!
+//! ```text
+//! <cache>/templates/<key>/ram         the guest's memory, with holes
+//! <cache>/templates/<key>/state       the rest of the machine
+//! <cache>/templates/<key>/label.json  written last; its time is when the template was last used
+//! <cache>/templates/<key>.lock        held by whoever makes it
+//! <cache>/templates/.<key>.<random>   work in progress
+//! ```
+//!
+//! A template appears whole, by a rename. One that does not fit, is incomplete or does not come to
+//! life is made again. The folder is for its owner alone: whoever can write there can put anything
+//! into a guest.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use moothall_core::Sha256Hex;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tokio::time::{Instant, sleep};
+
+use super::memory::{blank, copy_with_holes, read_bounded, seal, sealed};
+use super::template::{Label, Recipe, Template, open_root};
+use crate::SandboxError;
+use crate::image::Image;
+
+const RAM: &str = "ram";
+const STATE: &str = "state";
+const LABEL: &str = "label.json";
+
+/// How many templates are kept: an image or two in a few sizes. Each takes 100 to 300 MB.
+const KEPT: usize = 6;
+
+/// The largest state; they have 60 kB.
+const LARGEST_STATE: u64 = 16 << 20;
+
+/// How long another process may take to make the template that we want too.
+const OTHERS: Duration = Duration::from_secs(180);
+
+/// Work in progress that is older than this was given up.
+const GIVEN_UP: Duration = Duration::from_secs(60 * 60);
+
+/// The folder of templates.
+#[derive(Debug, Clone)]
+pub(super) struct Shelf {
+    folder: PathBuf,
+}
+
+/// The right to make a template, among all processes.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _lock: File,
+}
+
+impl Shelf {
+    /// The shelf in this folder of caches.
+    pub(super) fn open(cache: &Path) -> Result<Self, SandboxError> {
+        let folder = cache.join("templates");
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&folder).map_err(SandboxError::host("templates cannot be kept"))?;
+        Ok(Self { folder })
+    }
+
+    /// The template of that recipe, if there is one that looks whole.
+    pub(super) async fn load(&self, recipe: &Recipe, image: &Image) -> Option<Template> {
+        let (shelf, recipe, image) = (self.clone(), recipe.clone(), image.clone());
+        // A hundred megabytes are copied.
+        let loading = move || shelf.try_load(&recipe, &image);
+        match tokio::task::spawn_blocking(loading).await.map_err(io::Error::from).flatten() {
+            Ok(template) => template,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(%error, "a template on disk cannot be used");
+                None
+            }
+        }
+    }
+
+    fn try_load(&self, recipe: &Recipe, image: &Image) -> io::Result<Option<Template>> {
+        let folder = self.folder.join(recipe.key.to_string());
+        let label_path = folder.join(LABEL);
+        let label: Label = serde_json::from_slice(&read_bounded(&label_path, 64 << 10)?)?;
+        let from = fs_err::File::open(folder.join(RAM))?;
+        let state = read_bounded(&folder.join(STATE), LARGEST_STATE)?;
+        if !recipe.accepts(&label)
+            || from.metadata()?.len() != label.ram_bytes
+            || Sha256Hex::of(&state) != label.state_sha256
+        {
+            return Ok(None);
+        }
+        let ram = blank("moothall-ram", label.ram_bytes)?;
+        copy_with_holes(from.file(), &ram, label.ram_bytes)?;
+        seal(&ram)?;
+        let state = sealed("moothall-state", &[&state])?;
+        let root = open_root(image).map_err(io::Error::other)?;
+        // Used now; best effort, it only decides what is thrown away first.
+        if let Ok(file) = fs_err::OpenOptions::new().append(true).open(&label_path) {
+            let _ = file.file().set_modified(SystemTime::now());
+        }
+        let (accel, image_sha256) = (recipe.accel, image.sha256);
+        let proven = AtomicBool::new(false);
+        Ok(Some(Template { label, accel, ram, state, root, image_sha256, proven }))
+    }
+
+    /// Waits for the right to make this template.
+    pub(super) async fn turn(&self, recipe: &Recipe) -> Result<Turn, SandboxError> {
+        let unusable = || SandboxError::host("a template cannot be locked");
+        let lock: File = fs_err::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.lock_path(&recipe.key.to_string()))
+            .map_err(unusable())?
+            .into_parts()
+            .0;
+        let deadline = Instant::now() + OTHERS;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Turn { _lock: lock }),
+                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                    sleep(Duration::from_millis(50)).await;
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(SandboxError::NotReady {
+                        what: "the template that another process makes",
+                        waited: OTHERS,
+                    });
+                }
+                Err(error) => return Err(unusable()(error.into())),
+            }
+        }
+    }
+
+    /// Keeps a template for others. Best effort: without it everything works, only slower.
+    pub(super) async fn keep(&self, recipe: &Recipe, template: &Arc<Template>, turn: Turn) {
+        let (shelf, recipe, template) = (self.clone(), recipe.clone(), Arc::clone(template));
+        // Written and waited for; the turn is over when that is done, whoever waits.
+        let keeping = move || {
+            shelf.write_down(&recipe, &template);
+            drop(turn);
+        };
+        if let Err(error) = tokio::task::spawn_blocking(keeping).await {
+            tracing::warn!(%error, "a template is not kept on disk");
+        }
+    }
+
+    fn write_down(&self, recipe: &Recipe, template: &Template) {
+        let key = recipe.key.to_string();
+        let fresh = self.folder.join(format!(".{key}.{}", uuid::Uuid::now_v7().simple()));
+        let kept = write(&fresh, template).and_then(|()| {
+            self.remove(recipe);
+            fs_err::rename(&fresh, self.folder.join(&key))
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "a template is not kept on disk");
+            let _ = fs_err::remove_dir_all(&fresh);
+        }
+        self.tidy_up(&key);
+    }
+
+    /// Removes a template that is no good.
+    pub(super) fn remove(&self, recipe: &Recipe) {
+        let _ = fs_err::remove_dir_all(self.folder.join(recipe.key.to_string()));
+    }
+
+    /// Removes templates that were not used for longest, and what was given up.
+    fn tidy_up(&self, own: &str) {
+        let Ok(entries) = fs_err::read_dir(&self.folder) else { return };
+        let mut templates = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') {
+                let age = entry.metadata().and_then(|found| found.modified());
+                let age = age.ok().and_then(|modified| modified.elapsed().ok());
+                if age.is_some_and(|age| age > GIVEN_UP) {
+                    let _ = fs_err::remove_dir_all(entry.path());
+                }
+            } else if name != own && Sha256Hex::parse(&name).is_some() {
+                let label = fs_err::metadata(entry.path().join(LABEL));
+                let used =
+                    label.and_then(|label| label.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+                templates.push((used, name));
+            }
+        }
+        templates.sort();
+        let surplus = (templates.len() + 1).saturating_sub(KEPT);
+        for (_, name) in templates.iter().take(surplus) {
+            // A process that has it open goes on with it.
+            let _ = fs_err::remove_dir_all(self.folder.join(name));
+            let _ = fs_err::remove_file(self.lock_path(name));
+        }
+    }
+
+    fn lock_path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.lock"))
+    }
+}
+
+fn write(folder: &Path, template: &Template) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder.create(folder)?;
+    let copy = |from: &OwnedFd, name: &str, bytes: u64| {
+        let file = fs_err::File::create_new(folder.join(name))?;
+        copy_with_holes(from, file.file(), bytes)?;
+        // On the disk before the name is: a host that loses its power leaves no half template.
+        file.sync_all()
+    };
+    let state_bytes = rustix::fs::fstat(&template.state)?.st_size;
+    copy(&template.ram, RAM, template.label.ram_bytes)?;
+    copy(&template.state, STATE, u64::try_from(state_bytes).unwrap_or_default())?;
+    let file = fs_err::File::create_new(folder.join(LABEL))?;
+    serde_json::to_writer(file.file(), &template.label)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+#[path = "shelf_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+use super::{interpreter, ram_bytes};
+
+#[test]
+fn a_guest_has_room_for_its_kernel_and_a_round_size() {
+    let check = |program_mib: u64, guest_mib: u64| {
+        assert_eq!(ram_bytes(program_mib << 20), guest_mib << 20);
+    };
+    check(256, 352);
+    check(257, 384);
+    check(64, 160);
+    check(1024, 1120);
+    assert_eq!(ram_bytes(u64::MAX), u64::MAX);
+}
+
+#[test]
+fn an_interpreter_imports_what_its_image_has() {
+    let check = |modules: &[&str], first: &[&str], last: &[&str]| {
+        let modules: Vec<String> = modules.iter().map(|module| (*module).to_owned()).collect();
+        let words = interpreter(&modules);
+        assert_eq!(words[..first.len()], *first);
+        assert_eq!(words[words.len() - last.len()..], *last);
+    };
+    check(&["six"], &["python3"], &["python3"]);
+    check(&["numpy", "six"], &["python3", "collections"], &["statistics", "numpy"]);
+    let all = ["matplotlib", "numpy", "pandas"];
+    check(&all, &["python3"], &["statistics", "numpy", "pandas", "matplotlib.pyplot"]);
+}
+
+/// Here and not with the others, because nobody else can make a clone that was not reseeded.
+mod real_microvm {
+    use std::collections::BTreeSet;
+
+    use super::super::super::real_microvm::{engine, python, run};
+
+    /// Shows that `clones_draw_different_numbers_and_know_the_time` can fail.
+    #[tokio::test]
+    async fn clones_that_are_not_reseeded_draw_the_same_numbers() {
+        const CLONES: usize = 4;
+        let (engine, _registry) = engine().await;
+        let image = engine.images.find("python").unwrap();
+        let recipe = engine.recipe(&image, &python().limits).unwrap();
+        let template = engine.template(&image, &recipe, &python()).await.unwrap();
+        let mut drawn = BTreeSet::new();
+        for _ in 0..CLONES {
+            let mut machine = template.stale_machine(&engine.launcher).await.unwrap();
+            drawn.insert(run(&mut machine.session, "import os; print(os.urandom(8).hex())").await);
+        }
+        // Now and then one of them takes new randomness by itself.
+        assert!(drawn.len() < CLONES, "{drawn:?}");
+    }
+}

@@ -1,0 +1,219 @@
+//! The bundle: what an OCI runtime is told about one sandbox.
+
+use std::path::Path;
+
+use moothall_core::sandbox::Limits;
+use serde_json::{Value, json};
+
+use super::cgroup::{Cgroups, Controller};
+use super::seccomp;
+
+/// The agent, as it is found in a root file system. The image has an empty file there to mount it on:
+/// a runtime that had to make one would write to the image.
+pub(super) const AGENT: &str = "/moothall-guest";
+
+/// Folders of the root file system that something is mounted on.
+pub(super) const MOUNT_POINTS: [&str; 5] = ["dev", "inputs", "proc", "tmp", "workspace"];
+
+/// What the agent, root in its container, needs to become someone else for the program, to give it
+/// its files and to stop it. The program gets none of them.
+const CAPABILITIES: [&str; 6] =
+    ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"];
+
+/// What it has for itself.
+const NAMESPACES: [&str; 6] = ["cgroup", "ipc", "mount", "network", "pid", "uts"];
+
+/// Hidden, as Docker hides them, and a few more files that tell about the host.
+const MASKED: [&str; 17] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/config.gz",
+    "/proc/interrupts",
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/slabinfo",
+    "/proc/sysvipc",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+];
+
+const READ_ONLY: [&str; 5] =
+    ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+/// Room for semaphores and small shared memory: Python's `multiprocessing` wants it.
+const SHARED_MEMORY_BYTES: u64 = 4 << 20;
+
+/// Open files of the agent, which has a few of its own and one for each that it brings.
+const AGENT_OPEN_FILES: u32 = 1024;
+
+/// The period over which a share of a CPU is counted, in microseconds.
+pub(super) const CPU_PERIOD: u64 = 100_000;
+
+/// The kernel takes no shorter quota.
+const SHORTEST_QUOTA: u64 = 1000;
+
+/// What one sandbox is.
+#[derive(Debug)]
+pub(super) struct Bundle<'a> {
+    /// Its root file system.
+    pub(super) root: &'a Path,
+    /// The agent's binary.
+    pub(super) agent: &'a Path,
+    /// What its program may use.
+    pub(super) limits: &'a Limits,
+    /// What the host holds of it.
+    pub(super) resources: &'a Resources,
+    /// The path of its control group below each hierarchy.
+    pub(super) cgroups_path: &'a str,
+    /// Whose system calls it makes.
+    pub(super) kernel: Kernel,
+}
+
+/// Which kernel a sandbox's programs talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    Host,
+    Gvisor,
+}
+
+/// What the host's control groups hold of a sandbox: the program's limits and what the sandbox itself
+/// needs beside the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resources {
+    pub(super) memory_bytes: u64,
+    pub(super) pids: u64,
+    /// Microseconds of CPU in each [`CPU_PERIOD`].
+    pub(super) cpu_quota: u64,
+}
+
+impl Resources {
+    pub(super) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
+        let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
+        Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
+    }
+
+    /// The `linux.resources` section: only what the host can hold, because a runtime refuses the
+    /// rest, and what nobody holds is said in the attestation.
+    fn section(&self, cgroups: &Cgroups) -> Value {
+        let mut section = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
+        if cgroups.holds(Controller::Memory) {
+            section["memory"] = json!({ "limit": self.memory_bytes });
+            if cgroups.counts_swap() {
+                section["memory"]["swap"] = self.memory_bytes.into();
+            }
+        }
+        if cgroups.holds(Controller::Pids) {
+            section["pids"] = json!({ "limit": self.pids });
+        }
+        if cgroups.holds(Controller::Cpu) {
+            section["cpu"] = json!({ "period": CPU_PERIOD, "quota": self.cpu_quota });
+        }
+        section
+    }
+}
+
+impl Bundle<'_> {
+    /// The text of `config.json`.
+    pub(super) fn config(&self, cgroups: &Cgroups) -> Value {
+        let open_files = self.limits.open_files.max(AGENT_OPEN_FILES);
+        let mut config = json!({
+            "ociVersion": "1.0.2",
+            "process": {
+                "terminal": false,
+                "user": { "uid": 0, "gid": 0 },
+                "args": [AGENT, "serve"],
+                "env": ["PATH=/usr/local/bin:/usr/bin:/bin"],
+                "cwd": "/",
+                "capabilities": {
+                    "bounding": CAPABILITIES,
+                    "effective": CAPABILITIES,
+                    "permitted": CAPABILITIES,
+                    "inheritable": [],
+                    "ambient": [],
+                },
+                "rlimits": [
+                    { "type": "RLIMIT_CORE", "hard": 0, "soft": 0 },
+                    { "type": "RLIMIT_NOFILE", "hard": open_files, "soft": open_files },
+                ],
+                "noNewPrivileges": true,
+            },
+            "root": { "path": self.root, "readonly": true },
+            "hostname": "sandbox",
+            "mounts": self.mounts(),
+            "linux": {
+                "namespaces": NAMESPACES.map(|kind| json!({ "type": kind })),
+                "cgroupsPath": self.cgroups_path,
+                "resources": self.resources.section(cgroups),
+                "seccomp": seccomp::profile(self.kernel),
+                "maskedPaths": MASKED,
+                "readonlyPaths": READ_ONLY,
+            },
+        });
+        if self.kernel == Kernel::Gvisor {
+            // When the memory is used up, the host's kernel shall take gVisor's: that ends
+            // everything. It would take the process that holds a program's memory for it, and
+            // the program would seem to have failed by itself.
+            config["process"]["oomScoreAdj"] = 1000.into();
+            // Its kernel counts the processes of a user, and no other sandbox has users there. The
+            // host's group counts gVisor's own threads and cannot be as strict. One less, because
+            // it lets one more through than it is told (measured).
+            let pids = self.limits.pids.saturating_sub(1);
+            if let Some(limits) = config["process"]["rlimits"].as_array_mut() {
+                limits.push(json!({ "type": "RLIMIT_NPROC", "hard": pids, "soft": pids }));
+            }
+        }
+        config
+    }
+
+    fn mounts(&self) -> Value {
+        let disk = self.limits.disk_bytes;
+        json!([
+            {
+                "destination": "/proc",
+                "type": "proc",
+                "source": "proc",
+                // The program sees its own processes and not the agent.
+                "options": ["nosuid", "noexec", "nodev", "hidepid=2"],
+            },
+            {
+                "destination": "/dev",
+                "type": "tmpfs",
+                "source": "tmpfs",
+                "options": ["nosuid", "noexec", "strictatime", "mode=755", "size=65536"],
+            },
+            files("/dev/shm", SHARED_MEMORY_BYTES, &["noexec", "uid=1000", "gid=1000"]),
+            files("/tmp", disk, &["uid=1000", "gid=1000"]),
+            files("/workspace", disk, &["uid=1000", "gid=1000"]),
+            files("/inputs", disk, &["noexec"]),
+            {
+                "destination": AGENT,
+                "type": "bind",
+                "source": self.agent,
+                "options": ["bind", "ro", "nosuid", "nodev"],
+            },
+        ])
+    }
+}
+
+/// Files in memory, so many bytes of them. A file takes a page or more, so there cannot be more of
+/// them than pages; empty ones count too.
+fn files(place: &str, bytes: u64, more: &[&str]) -> Value {
+    // Whose it is decides who writes to it. A mode would not: runc before 1.2 gives such a folder the
+    // mode of what it is mounted on, which has this one.
+    let mut options = ["nosuid", "nodev", "mode=755"].map(ToOwned::to_owned).to_vec();
+    options.extend(more.iter().map(|&option| option.to_owned()));
+    options.push(format!("size={bytes}"));
+    options.push(format!("nr_inodes={}", (bytes / 4096).clamp(64, 1 << 14)));
+    json!({ "destination": place, "type": "tmpfs", "source": "tmpfs", "options": options })
+}
+
+#[cfg(test)]
+#[path = "bundle_tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+use std::sync::atomic::Ordering;
+
+use moothall_core::RuleId;
+use moothall_core::guest::{Channel, Ended, FromGuest, ToGuest, WayToEnd};
+use moothall_core::sandbox::{Exit, Limits, Output};
+
+use super::*;
+use crate::fake::{FakeAgent, FakeEngine};
+
+fn report(class: IsolationClass, engine: EngineName, held: bool) -> ProbeReport {
+    ProbeReport {
+        engine,
+        version: "1".to_owned(),
+        class,
+        self_tests: vec![SelfTest { rule: RuleId::new("sandbox.no-network"), held }],
+        held_by: BTreeMap::new(),
+        start_ms: 1,
+        run_ms: 1,
+    }
+}
+
+fn probed(engine: Arc<dyn Engine>, report: ProbeReport) -> ProbedEngine {
+    ProbedEngine { engine, report }
+}
+
+#[track_caller]
+fn check(
+    found: &[(IsolationClass, EngineName, bool)],
+    policy: Policy,
+    expected: Result<EngineName, &str>,
+) {
+    let engine: Arc<dyn Engine> = Arc::new(FakeEngine::new(|_| async {}));
+    let found: Vec<ProbedEngine> = found
+        .iter()
+        .map(|(class, name, held)| probed(Arc::clone(&engine), report(*class, *name, *held)))
+        .collect();
+    let chosen = choose(&found, &policy);
+    let chosen = chosen.map(|chosen| chosen.report.engine).map_err(|error| error.to_string());
+    assert_eq!(chosen, expected.map_err(ToOwned::to_owned));
+}
+
+const ANY: Policy = Policy {
+    engine: None,
+    minimum: IsolationClass::SharedKernel,
+    shared_kernel: SharedKernel::Refused,
+};
+
+#[test]
+fn the_strongest_that_holds_is_chosen() {
+    use EngineName::{Microvm, Runc, Runsc};
+    use IsolationClass::{EmulatedVm, SharedKernel as Shared, UserKernel};
+    let found = [(EmulatedVm, Microvm, true), (Shared, Runc, true), (UserKernel, Runsc, true)];
+    check(&found, ANY, Ok(Runsc));
+    let broken = [(EmulatedVm, Microvm, true), (UserKernel, Runsc, false)];
+    check(&broken, ANY, Ok(Microvm));
+    check(&found, Policy { engine: Some(Microvm), ..ANY }, Ok(Microvm));
+}
+
+#[test]
+fn a_shared_kernel_is_used_only_where_a_person_said_so() {
+    let found = [(IsolationClass::SharedKernel, EngineName::Runc, true)];
+    let refused = "no sandbox on this host is at least shared-kernel: runc is shared-kernel";
+    check(&found, ANY, Err(refused));
+    check(&found, Policy { engine: Some(EngineName::Runc), ..ANY }, Err(refused));
+    let accepted = Policy { shared_kernel: SharedKernel::Accepted, ..ANY };
+    check(&found, accepted, Ok(EngineName::Runc));
+}
+
+#[test]
+fn nothing_weaker_than_the_minimum_is_used() {
+    let found = [(IsolationClass::EmulatedVm, EngineName::Microvm, true)];
+    let policy = Policy { minimum: IsolationClass::UserKernel, ..ANY };
+    let refused = "no sandbox on this host is at least user-kernel: microvm is emulated-vm";
+    check(&found, policy, Err(refused));
+    let nothing = "no sandbox on this host is at least user-kernel: no engine works here";
+    check(&[], policy, Err(nothing));
+}
+
+#[test]
+fn an_engine_that_does_not_hold_is_not_used_and_the_reason_is_said() {
+    let found = [(IsolationClass::HardwareVm, EngineName::Microvm, false)];
+    let refused = "no sandbox on this host is at least shared-kernel: \
+                   microvm does not hold sandbox.no-network";
+    check(&found, ANY, Err(refused));
+}
+
+async fn well_behaved(mut agent: FakeAgent) {
+    agent.ready().await;
+    agent.hear_until(&ToGuest::End).await;
+    agent.say(&FromGuest::Done).await;
+    agent.hear_until(&ToGuest::End).await;
+    agent.data(Channel::Stdout, b"1\n").await;
+    let ended = Ended {
+        way: WayToEnd::Exited(0),
+        stdout_truncated: false,
+        stderr_truncated: false,
+        left_running: 0,
+    };
+    agent.say(&FromGuest::Ended(ended)).await;
+    while agent.hear().await.is_some() {}
+}
+
+fn request() -> ExecuteRequest {
+    ExecuteRequest {
+        image: "python".to_owned(),
+        sources: BTreeMap::from([("main.py".parse().unwrap(), "print(1)".to_owned())]),
+        inputs: BTreeMap::new(),
+        argv: vec!["python3".to_owned(), "main.py".to_owned()],
+        env: BTreeMap::new(),
+        stdin: String::new(),
+        limits: Limits::default(),
+        collect: false,
+    }
+}
+
+fn sandboxes(engine: &Arc<FakeEngine>) -> Sandboxes {
+    let report = report(IsolationClass::EmulatedVm, EngineName::Microvm, true);
+    let engine: Arc<dyn Engine> = Arc::clone(engine) as Arc<dyn Engine>;
+    Sandboxes::new(probed(engine, report), PoolOptions { idle: 0, memory_bytes: 1 << 30 })
+}
+
+#[tokio::test]
+async fn a_start_that_fails_is_tried_twice_more() {
+    let engine = Arc::new(FakeEngine::new(well_behaved));
+    engine.failures.store(2, Ordering::SeqCst);
+    let none = BTreeMap::new();
+    let executed =
+        sandboxes(&engine).execute(&Labels::default(), &request(), &none, None).await.unwrap();
+    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(executed.execution.stdout, Output { text: "1\n".to_owned(), truncated: false });
+    executed.clean_up.await.unwrap();
+    assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
+
+    engine.failures.store(3, Ordering::SeqCst);
+    let error = sandboxes(&engine).lease(&crate::fake::spec(), &Labels::default()).await;
+    assert_eq!(error.unwrap_err().to_string(), "fake cannot start a sandbox: as told");
+}
+
+#[tokio::test]
+async fn a_sandbox_lost_before_the_program_ran_is_replaced_and_one_lost_after_is_told() {
+    // Gone before the first file was there: nothing ran, so another sandbox may do it.
+    let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let engine = Arc::new(FakeEngine::new({
+        let seen = Arc::clone(&seen);
+        move |mut agent: FakeAgent| {
+            let first = seen.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                if first {
+                    agent.ready().await;
+                    return;
+                }
+                well_behaved(agent).await;
+            }
+        }
+    }));
+    let none = BTreeMap::new();
+    let executed =
+        sandboxes(&engine).execute(&Labels::default(), &request(), &none, None).await.unwrap();
+    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(engine.started.load(Ordering::SeqCst), 2);
+
+    // Gone while the program ran: that may be the program's doing, and is told as it is.
+    let engine = Arc::new(FakeEngine::new(|mut agent: FakeAgent| async move {
+        agent.ready().await;
+        agent.hear_until(&ToGuest::End).await;
+        agent.say(&FromGuest::Done).await;
+        agent.hear_until(&ToGuest::End).await;
+    }));
+    let executed =
+        sandboxes(&engine).execute(&Labels::default(), &request(), &none, None).await.unwrap();
+    assert!(matches!(executed.execution.exit, Exit::SandboxDied { .. }));
+    assert_eq!(engine.started.load(Ordering::SeqCst), 1);
+}

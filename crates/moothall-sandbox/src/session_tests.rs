@@ -1,0 +1,300 @@
+use std::collections::BTreeMap;
+
+use moothall_core::guest::WayToEnd;
+use moothall_core::sandbox::Limits;
+
+use super::*;
+use crate::fake::FakeAgent;
+
+fn request(wall_ms: u64, output_bytes: u64) -> RunRequest {
+    RunRequest {
+        argv: vec!["python3".to_owned()],
+        env: BTreeMap::new(),
+        limits: Limits { wall_ms, output_bytes, ..Limits::default() },
+    }
+}
+
+fn ended() -> Ended {
+    Ended {
+        way: WayToEnd::Exited(0),
+        stdout_truncated: false,
+        stderr_truncated: false,
+        left_running: 0,
+    }
+}
+
+async fn run_against<F: Future<Output = ()> + Send + 'static>(
+    agent: impl FnOnce(FakeAgent) -> F,
+    request: RunRequest,
+) -> Ran {
+    let (mut session, fake) = FakeAgent::pair();
+    let task = tokio::spawn(agent(fake));
+    let ran = session.run(request, b"", None).await;
+    task.abort();
+    ran
+}
+
+fn problem(ran: &Ran) -> String {
+    match &ran.end {
+        RanEnd::Broken(error) => error.failure().detail,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_prints_is_heard_and_kept() {
+    struct Heard(Vec<u8>, Vec<u8>);
+    impl Listener for Heard {
+        fn stdout(&mut self, bytes: &[u8]) {
+            self.0.extend_from_slice(bytes);
+        }
+        fn stderr(&mut self, bytes: &[u8]) {
+            self.1.extend_from_slice(bytes);
+        }
+    }
+    let (mut session, mut agent) = FakeAgent::pair();
+    let task = tokio::spawn(async move {
+        agent.hear_until(&ToGuest::End).await;
+        agent.data(Channel::Stdout, b"out ").await;
+        agent.data(Channel::Stderr, b"err").await;
+        agent.data(Channel::Stdout, b"more").await;
+        agent.say(&FromGuest::Ended(ended())).await;
+    });
+    let mut heard = Heard(Vec::new(), Vec::new());
+    let ran = session.run(request(1000, 100), b"input", Some(&mut heard)).await;
+    task.await.unwrap();
+    assert!(matches!(ran.end, RanEnd::Told(told) if told == ended()));
+    assert_eq!((&*ran.stdout, &*ran.stderr), (&b"out more"[..], &b"err"[..]));
+    assert_eq!((heard.0, heard.1), (ran.stdout, ran.stderr));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_never_answers_is_given_up_at_the_wall_limit() {
+    let silent = |mut agent: FakeAgent| async move {
+        agent.data(Channel::Stdout, b"so far").await;
+        std::future::pending::<()>().await;
+    };
+    let began = Instant::now();
+    let ran = run_against(silent, request(5_000, 100)).await;
+    assert!(matches!(ran.end, RanEnd::Silent));
+    assert_eq!(ran.stdout, b"so far");
+    assert_eq!(began.elapsed(), Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_even_read_is_given_up_too() {
+    let (mut session, agent) = FakeAgent::pair();
+    let stdin = vec![b'x'; 4 << 20];
+    let ran = session.run(request(1_000, 100), &stdin, None).await;
+    assert!(matches!(ran.end, RanEnd::Silent));
+    drop(agent);
+}
+
+#[tokio::test]
+async fn an_agent_that_goes_away_is_a_broken_conversation() {
+    let gone = |mut agent: FakeAgent| async move {
+        agent.data(Channel::Stdout, b"last").await;
+    };
+    let ran = run_against(gone, request(5_000, 100)).await;
+    assert_eq!(problem(&ran), "lost contact with the guest: unexpected end of file");
+    assert_eq!(ran.stdout, b"last");
+}
+
+#[tokio::test]
+async fn an_agent_that_sends_more_than_agreed_is_not_listened_to() {
+    let flood = |mut agent: FakeAgent| async move {
+        loop {
+            agent.data(Channel::Stdout, &[b'x'; 60_000]).await;
+        }
+    };
+    let ran = run_against(flood, request(5_000, 1_000)).await;
+    assert_eq!(
+        problem(&ran),
+        "the guest does not keep to the protocol: it sends more output than was agreed"
+    );
+    assert_eq!((ran.stdout.len(), ran.stdout_truncated), (1_000, true));
+}
+
+#[tokio::test]
+async fn frames_that_make_no_sense_end_the_conversation() {
+    let cases: [(&[u8], &str); 5] = [
+        (&[0xff; 8], "a frame of 4294967295 bytes was announced"),
+        (&[0, 0, 0, 0], "a frame of 0 bytes was announced"),
+        (&[0, 0, 0, 2, b'z', b'!'], "a frame of the unknown kind 0x7a arrived"),
+        (&[0, 0, 0, 3, b'j', b'{', b'}'], "a message cannot be read: missing field `from_guest`"),
+        (&[0, 0, 0, 2, b'f', b'x'], "it sends data that nobody asked for"),
+    ];
+    for (bytes, expected) in cases {
+        let agent = move |mut agent: FakeAgent| async move {
+            agent.bytes(bytes).await;
+            std::future::pending::<()>().await;
+        };
+        let ran = run_against(agent, request(5_000, 1_000)).await;
+        let problem = problem(&ran);
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_answer_is_no_answer_to_the_next_question() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    agent.ready().await;
+    agent.ready().await;
+    session.ready(Duration::from_secs(1)).await.unwrap();
+    let error = session.reseed([0; 32], 0).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the guest does not keep to the protocol: it says `ready` where that is no answer"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_of_another_version_is_not_talked_to() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    agent.say(&FromGuest::Ready { protocol: 99 }).await;
+    let error = session.ready(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the guest does not keep to the protocol: it speaks version 99, this program speaks 1"
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_is_longer_than_asked_is_not_taken() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let task = tokio::spawn(async move {
+        agent.hear().await;
+        agent.data(Channel::File, b"123456").await;
+        agent.say(&FromGuest::End).await;
+        agent.hear().await
+    });
+    let error = session.get(&"out/a".parse().unwrap(), 5).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the guest does not keep to the protocol: it sends more of a file than was asked"
+    );
+    drop(session);
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_listing_that_is_longer_than_asked_is_not_taken() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let file = |name: &str| FoundFile { path: name.parse().unwrap(), bytes: 1 };
+    let files = vec![file("a"), file("b")];
+    agent.say(&FromGuest::Listing { files, others: Vec::new() }).await;
+    let error = session.list(&"out".parse().unwrap(), 1).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the guest does not keep to the protocol: it lists more than was asked"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_answers_too_late_has_not_answered() {
+    let late = |mut agent: FakeAgent| async move {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        agent.say(&FromGuest::Ended(ended())).await;
+        std::future::pending::<()>().await;
+    };
+    let ran = run_against(late, request(5_000, 100)).await;
+    assert!(matches!(ran.end, RanEnd::Silent));
+
+    let (mut session, mut agent) = FakeAgent::pair();
+    let task = tokio::spawn(async move {
+        tokio::time::sleep(EXCHANGE * 2).await;
+        agent.say(&FromGuest::Done).await;
+    });
+    let error = session.reseed([0; 32], 0).await.unwrap_err();
+    assert_eq!(error.to_string(), "the guest's answer was not ready after 20s");
+    task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_never_becomes_whole_is_given_up_at_the_wall_limit() {
+    let half = |mut agent: FakeAgent| async move {
+        agent.bytes(&[0, 0, 0xff, 0xff, b'1', b'x']).await;
+        std::future::pending::<()>().await;
+    };
+    let ran = run_against(half, request(5_000, 100)).await;
+    assert!(matches!(ran.end, RanEnd::Silent));
+    assert_eq!(ran.stdout, b"");
+}
+
+#[tokio::test]
+async fn an_end_that_comes_byte_by_byte_is_an_end() {
+    let dripping = |mut agent: FakeAgent| async move {
+        let mut frames = Vec::new();
+        write_data(&mut frames, Channel::Stdout, b"out");
+        write_message(&mut frames, &FromGuest::Ended(ended())).unwrap();
+        for byte in frames {
+            agent.bytes(&[byte]).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let ran = run_against(dripping, request(5_000, 100)).await;
+    assert!(matches!(ran.end, RanEnd::Told(told) if told == ended()));
+    assert_eq!(ran.stdout, b"out");
+}
+
+#[tokio::test]
+async fn what_an_agent_says_after_the_end_is_no_answer() {
+    let mut end = Vec::new();
+    write_message(&mut end, &FromGuest::Ended(ended())).unwrap();
+    let mut more = Vec::new();
+    write_data(&mut more, Channel::Stdout, b"more");
+    let cases = [
+        (&end, "it says `ended` where that is no answer"),
+        (&more, "it sends data that nobody asked for"),
+    ];
+    for (after, expected) in cases {
+        let (mut session, mut agent) = FakeAgent::pair();
+        agent.bytes(&[end.as_slice(), after].concat()).await;
+        let ran = session.run(request(5_000, 100), b"", None).await;
+        assert!(matches!(ran.end, RanEnd::Told(_)));
+        let error = session.list(&"out".parse().unwrap(), 1).await.unwrap_err();
+        let expected = format!("the guest does not keep to the protocol: {expected}");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_never_ends_is_given_up() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let task = tokio::spawn(async move {
+        loop {
+            agent.data(Channel::File, b"x").await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+    });
+    let began = Instant::now();
+    let error = session.get(&"out/a".parse().unwrap(), 1_000).await.unwrap_err();
+    assert_eq!(error.to_string(), "the guest's answer was not ready after 20s");
+    assert_eq!(began.elapsed(), EXCHANGE);
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_listing_that_leaves_its_folder_cannot_be_read() {
+    for path in ["../etc/passwd", "/etc/passwd", "a//b", "a/./b", "line\\nend", ""] {
+        let (mut session, mut agent) = FakeAgent::pair();
+        let listing = format!(
+            r#"j{{"from_guest":"listing","files":[{{"path":"{path}","bytes":1}}],"others":[]}}"#
+        );
+        agent.bytes(&u32::try_from(listing.len()).unwrap().to_be_bytes()).await;
+        agent.bytes(listing.as_bytes()).await;
+        let error = session.list(&"out".parse().unwrap(), 10).await.unwrap_err();
+        let problem = error.failure().detail;
+        assert!(problem.contains("expected a short relative path"), "{path}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_agents_words_are_short_and_plain() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let why = format!("\x1b[2J\n{}", "x".repeat(100_000));
+    agent.say(&FromGuest::Refused { why }).await;
+    let error = session.reseed([0; 32], 0).await.unwrap_err();
+    let problem = error.failure().detail;
+    assert!(problem.len() < 400 && !problem.contains(char::is_control), "{problem}");
+}

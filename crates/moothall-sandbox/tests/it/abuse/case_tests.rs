@@ -1,0 +1,64 @@
+use moothall_core::Sha256Hex;
+use moothall_core::sandbox::{Attestation, IsolationClass, Output};
+
+use super::*;
+
+const NOTED: Case = case("noted", "", "").notes(&[Note {
+    on: EngineName::Runc,
+    attempts: &["a door"],
+    reach: Reach::Host,
+    words: "it has no lock",
+}]);
+
+#[track_caller]
+fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
+    let sha256 = Sha256Hex::of(b"");
+    let attestation = Attestation {
+        engine: "runc".to_owned(),
+        engine_version: String::new(),
+        class: IsolationClass::SharedKernel,
+        image: String::new(),
+        image_sha256: sha256,
+        guest_sha256: sha256,
+        limits: Limits::default(),
+        held_by: BTreeMap::new(),
+        self_tests: Vec::new(),
+    };
+    let execution = Execution {
+        exit,
+        stdout: Output { text: stdout.to_owned(), truncated: false },
+        stderr: Output::default(),
+        files: BTreeMap::new(),
+        left_behind: Vec::new(),
+        attestation,
+    };
+    let files = BTreeMap::new();
+    let seen = Seen { engine: EngineName::Runc, execution: &execution, files: &files };
+    assert_eq!(case.problems(&seen), expected);
+}
+
+const ZERO: Exit = Exit::Exited { code: 0 };
+
+#[test]
+fn a_program_that_was_refused_everything_is_no_problem() {
+    check(case("", "", ""), ZERO, "held a door: EPERM\nsaw a lock: True\n", &[]);
+}
+
+#[test]
+fn an_end_that_is_not_expected_is_a_problem() {
+    let problem = "ended by signal 9; expected exit 0";
+    check(case("", "", ""), Exit::Signalled { signal: 9 }, "", &[problem]);
+}
+
+#[test]
+fn a_hole_is_a_problem_unless_it_is_noted() {
+    let stdout = "hole a door: 'open'\nsaw a lock: False\n";
+    let problems = ["not refused: a door: 'open'", "not so: a lock"];
+    check(case("", "", ""), ZERO, stdout, &problems);
+    check(NOTED, ZERO, "hole a door: 'open'\n", &[]);
+}
+
+#[test]
+fn a_note_about_a_hole_that_is_closed_is_a_problem() {
+    check(NOTED, ZERO, "held a door: EPERM\n", &["noted as a hole and refused: a door"]);
+}

@@ -1,0 +1,4 @@
+# Never ends.
+print("looping", flush=True)
+while True:
+    pass

@@ -1,0 +1,3 @@
+# The folder is a file.
+with open("out", "w") as file:
+    file.write("not a folder")

@@ -1,0 +1,4 @@
+# The folder itself is a link.
+import os
+
+os.symlink("/etc", "out")

@@ -1,0 +1,4 @@
+# Reads where there is nothing.
+import ctypes
+
+ctypes.string_at(0)

@@ -1,0 +1,5 @@
+# Sleeps past every limit.
+import time
+
+print("sleeping", flush=True)
+time.sleep(600)

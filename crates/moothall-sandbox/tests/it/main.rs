@@ -1,0 +1,13 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod abuse;
+mod real_images;
+mod real_microvm;
+mod real_oci;
+mod support;

@@ -1,0 +1,130 @@
+//! Images, built for real from Debian packages. These tests fail where the programs for it are missing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::mpsc;
+
+use moothall_sandbox::image::{
+    BuildOptions, BuildStep, Built, Existing, Image, ImageBuilder, ImageStore, Progress, Rebuilt,
+    Recipe,
+};
+
+fn options() -> BuildOptions {
+    let environment: BTreeMap<String, OsString> =
+        std::env::vars_os().map(|(name, value)| (name.into_string().unwrap(), value)).collect();
+    BuildOptions { mirrors: Vec::new(), environment }
+}
+
+async fn build(store: &ImageStore, recipe: &Recipe, existing: Existing) -> Built {
+    let mut builder = ImageBuilder::new(store, options(), |_| ()).await.unwrap();
+    builder.build(recipe, existing).await.unwrap()
+}
+
+fn new(built: Built) -> Image {
+    match built {
+        Built::New(image) => image,
+        Built::Kept(image) => panic!("{} was kept", image.name),
+    }
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = fs_err::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = Recipe::named("debate").unwrap();
+    let one = ImageStore::at(folder.path().join("one"));
+    let other = ImageStore::at(folder.path().join("of a longer name/other"));
+    let image = new(build(&one, &recipe, Existing::Keep).await);
+    assert_eq!(one.verify("debate").unwrap(), []);
+    assert_eq!((&image.rootfs, &image.root_tree), (&None, &None));
+
+    let again = new(build(&other, &recipe, Existing::Keep).await);
+    assert_eq!(again.sha256, image.sha256);
+
+    let Built::Kept(kept) = build(&one, &recipe, Existing::Keep).await else {
+        panic!("it was built again");
+    };
+    assert_eq!(kept, image);
+    let digest = image.sha256.to_string();
+    let mut expected = vec!["building".to_owned(), digest, "tags".to_owned()];
+    expected.sort();
+    assert_eq!(entries(one.folder()), expected);
+    assert_eq!(entries(&one.folder().join("building")), ["lock"]);
+}
+
+#[tokio::test]
+async fn damaged_image_is_found_and_mended_by_building_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ImageStore::at(folder.path());
+    let recipe = Recipe::named("debate").unwrap();
+    let mut builder = ImageBuilder::new(&store, options(), |_| ()).await.unwrap();
+    let image = new(builder.build(&recipe, Existing::Keep).await.unwrap());
+    let mut kernel = fs_err::read(&image.vmlinuz).unwrap();
+    kernel[4711] ^= 1;
+    fs_err::write(&image.vmlinuz, kernel).unwrap();
+    let problems: Vec<_> =
+        store.verify("debate").unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["vmlinuz was changed"]);
+
+    // It compares what was built, not what became of it, and changes nothing.
+    assert_eq!(builder.rebuild(&recipe).await.unwrap(), Rebuilt::Same);
+    assert_eq!(store.verify("debate").unwrap().len(), 1);
+
+    assert_eq!(new(builder.build(&recipe, Existing::Replace).await.unwrap()), image);
+    assert_eq!(store.verify("debate").unwrap(), []);
+}
+
+#[tokio::test]
+async fn build_that_is_cancelled_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ImageStore::at(folder.path());
+    let recipe = Recipe::named("debate").unwrap();
+    let (began, begun) = mpsc::channel();
+    let tell = move |progress: Progress<'_>| {
+        if let Progress::Started(_, BuildStep::Kernel) = progress {
+            began.send(()).unwrap();
+        }
+    };
+    let mut builder = ImageBuilder::new(&store, options(), tell).await.unwrap();
+    let fetching = |work: &Path| {
+        let unpacked = entries(work).into_iter().filter(|name| name.starts_with("kernel-"));
+        unpacked.map(|name| work.join(name).join("unpacked")).any(|path| path.is_dir())
+    };
+    let work = {
+        let building = store.folder().join("building");
+        let name = entries(&building).into_iter().find(|name| name != "lock").unwrap();
+        building.join(name)
+    };
+    {
+        let mut build = std::pin::pin!(builder.build(&recipe, Existing::Keep));
+        // Until mmdebstrap is at work in its folder.
+        while !fetching(&work) {
+            let moment = std::time::Duration::from_millis(5);
+            let result = tokio::time::timeout(moment, &mut build).await;
+            assert!(result.is_err(), "it was built before it could be cancelled");
+        }
+    }
+    begun.recv().unwrap();
+    drop(builder);
+    assert_eq!(entries(store.folder()), ["building"]);
+    assert_eq!(entries(&store.folder().join("building")), ["lock"]);
+    // Nobody works there any more.
+    let here = folder.path().to_str().unwrap().to_owned();
+    let mentions = |pid: &str| {
+        let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(&here)
+    };
+    let left: Vec<_> = entries(Path::new("/proc"))
+        .into_iter()
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && mentions(name))
+        .collect();
+    assert_eq!(left, [] as [String; 0]);
+}

@@ -1,0 +1,162 @@
+//! A runtime with folders of its own, and what can be seen of it from the host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use moothall_core::Sha256Hex;
+use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath, Labels, Limits};
+use moothall_sandbox::image::ImageStore;
+use moothall_sandbox::oci::{Oci, OciOptions};
+use moothall_sandbox::{
+    Engine, EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, Registry,
+    SandboxError, Sandboxes,
+};
+
+/// Set in the process that is to be killed: the folder of the test that will kill it.
+pub(super) const VICTIM: &str = "MOOTHALL_TEST_VICTIM";
+
+pub(super) struct World {
+    pub(super) name: EngineName,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) sandboxes: Sandboxes,
+    pub(super) folder: tempfile::TempDir,
+    /// Part of the names of its sandboxes: other tests run at the same time.
+    pub(super) label: String,
+}
+
+impl World {
+    /// A runtime with folders of its own. `None` only for crun, where the host does not let it.
+    pub(super) fn of(name: EngineName) -> Option<Self> {
+        // What is to be killed cannot remove its folder, and has it in that of its killer.
+        let above = std::env::var_os(VICTIM).map_or_else(std::env::temp_dir, PathBuf::from);
+        let folder = tempfile::Builder::new().prefix("oci").tempdir_in(above).unwrap();
+        let label = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let registry = Registry::open(&folder.path().join("records")).unwrap();
+        let engine = match engine(name, folder.path(), registry) {
+            Err(SandboxError::Start { problem, .. }) if name == EngineName::Crun => {
+                assert!(problem.contains("cgroups in hybrid mode"), "{problem}");
+                assert!(Path::new("/sys/fs/cgroup/unified/cgroup.controllers").exists());
+                println!("crun is not tried: {problem}");
+                return None;
+            }
+            engine => engine.unwrap(),
+        };
+        let report = ProbeReport {
+            engine: name,
+            version: engine.version().to_owned(),
+            class: engine.class(),
+            self_tests: Vec::new(),
+            held_by: engine.holds(),
+            start_ms: 0,
+            run_ms: 0,
+        };
+        let probed = ProbedEngine { engine: Arc::clone(&engine), report };
+        let options = PoolOptions { idle: 0, memory_bytes: 4 << 30 };
+        Some(Self { name, engine, sandboxes: Sandboxes::new(probed, options), folder, label })
+    }
+
+    pub(super) async fn run(&self, program: &str) -> Execution {
+        self.execute(&request(program)).await
+    }
+
+    pub(super) async fn execute(&self, request: &ExecuteRequest) -> Execution {
+        let none = BTreeMap::new();
+        let executed = self.sandboxes.execute(&self.labels(), request, &none, None).await.unwrap();
+        executed.clean_up.await.unwrap();
+        executed.execution
+    }
+
+    pub(super) fn labels(&self) -> Labels {
+        Labels(BTreeMap::from([("run".to_owned(), self.label.clone())]))
+    }
+
+    /// Folders of bundles, records and control groups that are there.
+    pub(super) fn leftovers(&self) -> BTreeSet<PathBuf> {
+        let mut left = names(&self.folder.path().join("state"));
+        left.remove(&self.folder.path().join("state/bare"));
+        left.extend(names(&self.folder.path().join("records")));
+        left.retain(|path| path.extension().is_none_or(|extension| extension != "lock"));
+        left.extend(
+            cgroups().into_iter().filter(|path| path.to_string_lossy().contains(&self.label)),
+        );
+        left
+    }
+}
+
+pub(super) fn engine(
+    name: EngineName,
+    folder: &Path,
+    registry: Registry,
+) -> Result<Arc<dyn Engine>, SandboxError> {
+    let options = OciOptions {
+        runtime: name,
+        images: ImageStore::at(images()),
+        guest: guest(),
+        registry,
+        state: folder.join("state"),
+    };
+    Ok(Arc::new(Oci::new(options)?))
+}
+
+pub(super) fn images() -> PathBuf {
+    let given = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
+    given.unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("a home");
+        Path::new(&home).join(".cache/moothall/images-data/images")
+    })
+}
+
+pub(super) fn guest() -> GuestBinary {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guest/moothall-guest");
+    let bytes = fs_err::read(&path).expect("the agent; `cargo xtask guest` builds it");
+    GuestBinary { path, sha256: Sha256Hex::of(&bytes), bytes: bytes.into() }
+}
+
+pub(super) fn request(program: &str) -> ExecuteRequest {
+    ExecuteRequest {
+        image: "python".to_owned(),
+        sources: BTreeMap::from([(path("main.py"), program.to_owned())]),
+        inputs: BTreeMap::new(),
+        argv: vec!["python3".to_owned(), "main.py".to_owned()],
+        env: BTreeMap::new(),
+        stdin: String::new(),
+        limits: Limits::default(),
+        collect: false,
+    }
+}
+
+pub(super) fn path(text: &str) -> GuestPath {
+    text.parse().unwrap()
+}
+
+pub(super) fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    let Ok(entries) = fs_err::read_dir(folder) else { return BTreeSet::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Every control group of ours on this host.
+pub(super) fn cgroups() -> BTreeSet<PathBuf> {
+    let top = Path::new("/sys/fs/cgroup");
+    let mut found = names(&top.join("moothall"));
+    for hierarchy in names(top) {
+        found.extend(names(&hierarchy.join("moothall")));
+    }
+    found.retain(|path| path.is_dir());
+    found
+}
+
+/// The processes of a sandbox, as the host numbers them.
+pub(super) fn processes(name: &str) -> BTreeSet<i32> {
+    let groups = cgroups().into_iter().filter(|group| group.ends_with(name));
+    let members =
+        groups.filter_map(|group| fs_err::read_to_string(group.join("cgroup.procs")).ok());
+    members
+        .flat_map(|pids| pids.lines().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+pub(super) fn printed(execution: &Execution) -> &str {
+    assert_eq!(execution.exit, Exit::Exited { code: 0 }, "{}", execution.stderr.text);
+    execution.stdout.text.trim()
+}

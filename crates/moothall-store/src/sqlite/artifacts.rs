@@ -1,0 +1,69 @@
+//! Files of a run, by the hash of their bytes.
+
+use moothall_core::{RunId, Sha256Hex};
+use sqlx::{Row as _, SqlitePool};
+
+use super::{database_error, rows};
+use crate::{MAX_ARTIFACT_BYTES, StoreError};
+
+pub(super) async fn keep(
+    writer: &SqlitePool,
+    id: &RunId,
+    content: &[u8],
+) -> Result<Sha256Hex, StoreError> {
+    let (bytes, limit) = (content.len(), MAX_ARTIFACT_BYTES);
+    if bytes > limit {
+        return Err(StoreError::TooLarge { what: "an artefact", bytes, limit });
+    }
+    let sha256 = Sha256Hex::of(content);
+    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+    let row = sqlx::query(
+        "SELECT run, state, EXISTS (SELECT 1 FROM artifacts
+                                    WHERE artifacts.run = runs.run AND sha256 = ?) AS kept
+         FROM runs WHERE run_id = ?",
+    )
+    .bind(sha256.to_string())
+    .bind(id.as_str())
+    .fetch_optional(&mut *transaction)
+    .await
+    .map_err(database_error)?
+    .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+    let state = rows::run_state(&row)?;
+    if row.try_get("kept").map_err(database_error)? {
+        return Ok(sha256);
+    }
+    if state.is_terminal() {
+        return Err(StoreError::RunEnded { run_id: id.clone(), state });
+    }
+    sqlx::query("INSERT INTO artifacts (run, sha256, content) VALUES (?, ?, ?)")
+        .bind(row.try_get::<i64, _>("run").map_err(database_error)?)
+        .bind(sha256.to_string())
+        .bind(content)
+        .execute(&mut *transaction)
+        .await
+        .map_err(database_error)?;
+    transaction.commit().await.map_err(database_error)?;
+    Ok(sha256)
+}
+
+/// `None`: there is no such file, or no such run.
+pub(super) async fn find(
+    readers: &SqlitePool,
+    id: &RunId,
+    sha256: &Sha256Hex,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let content: Option<Vec<u8>> = sqlx::query_scalar(
+        "SELECT content FROM artifacts JOIN runs USING (run) WHERE run_id = ? AND sha256 = ?",
+    )
+    .bind(id.as_str())
+    .bind(sha256.to_string())
+    .fetch_optional(readers)
+    .await
+    .map_err(database_error)?;
+    match content {
+        Some(content) if Sha256Hex::of(&content) != *sha256 => {
+            Err(StoreError::unreadable("artefact", "its bytes are not the ones that were kept"))
+        }
+        content => Ok(content),
+    }
+}

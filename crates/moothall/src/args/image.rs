@@ -1,0 +1,75 @@
+//! The flags of `moothall image`.
+
+use clap::{Args, Subcommand};
+
+const BUILD_HELP: &str = "\
+Images are made of Debian packages on this machine, and need no privilege: packages are fetched,
+checked and unpacked by mmdebstrap, and no script of theirs is run. They come from the mirror that
+this machine's own apt uses, or from where mmdebstrap looks by itself where there is none.
+The same packages, recipe and tools give the same digest.
+
+Needed programs: mmdebstrap, mksquashfs, apt-get
+  on Debian and Ubuntu: apt install mmdebstrap squashfs-tools
+
+Examples:
+  moothall image build                # all of them
+  moothall image build python         # one
+  moothall image build --force        # again, with the newest packages";
+
+const VERIFY_HELP: &str = "\
+Exit code 1 says that an image is not what it was when it was built.
+
+Examples:
+  moothall image verify
+  moothall image verify python --rebuild";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageCommand {
+    /// Build images from Debian packages, here and without privileges
+    Build(ImageBuildArgs),
+    /// List the images that are built
+    List(ImageListArgs),
+    /// Compare every byte of the images with their digests
+    Verify(ImageVerifyArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = BUILD_HELP)]
+pub(crate) struct ImageBuildArgs {
+    /// What to build: debate, python or data [default: all of them]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Build again what is there, with the newest packages
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Where packages come from instead: an address, or a line as in apt's sources.list; can be
+    /// given more than once
+    #[arg(long, value_name = "MIRROR")]
+    pub(crate) mirror: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImageListArgs {
+    /// Print JSON, with the packages and Python modules of every image
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_HELP)]
+pub(crate) struct ImageVerifyArgs {
+    /// The image [default: all that are built]
+    pub(crate) name: Option<String>,
+    /// Build it once more, keep nothing of it, and compare the digests too
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Where packages come from, with --rebuild
+    #[arg(long, value_name = "MIRROR", requires = "rebuild")]
+    pub(crate) mirror: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,93 @@
+//! Commands about runs that are kept.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use moothall_core::MicroUsd;
+use moothall_store::RunState;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Show those in this state only: running, paused, finished, failed or cancelled
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<RunState>,
+    /// Show at most so many, the newest first
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Print the last program that was written, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) code: bool,
+    /// Write the receipt to this file (see: moothall verify)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Write the files that the last program left into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Wait for further events until the run ends; Ctrl-C stops waiting, not the run
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Start with the event of this number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) from: u64,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  moothall resume 019a85c0-2f6e
+  moothall resume 019a85c0-2f6e --budget 0.50";
+
+#[derive(Debug, Args)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub(crate) struct ResumeArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The most that the whole run may cost, in dollars, with what it has spent already
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<MicroUsd>,
+    /// The most tokens that the whole run may use, with what it has used already
+    #[arg(long, value_name = "N")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// Write the receipt to this file (see: moothall verify)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Write all events to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,85 @@
+//! Files on their way into a sandbox and out of it.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use moothall_core::sandbox::GuestPath;
+
+use crate::error::CliError;
+
+/// The most bytes of one input.
+const MAX_INPUT_BYTES: u64 = 16 << 20;
+
+/// Reads the files that a program is given. Their names are their names in the sandbox.
+pub(crate) fn read_inputs(paths: &[PathBuf]) -> Result<BTreeMap<GuestPath, Vec<u8>>, CliError> {
+    let mut inputs = BTreeMap::new();
+    for path in paths {
+        let shown = path.display();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name: GuestPath = name.parse().map_err(|_| {
+            CliError::usage(format!("the name of {shown} cannot be used in a sandbox"))
+                .with_hint("give a file whose name is plain text")
+        })?;
+        let unreadable = || CliError::usage(format!("the input {shown} cannot be read"));
+        let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_INPUT_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| unreadable().with_source(error))?;
+        if bytes.len() as u64 > MAX_INPUT_BYTES {
+            return Err(CliError::usage(format!(
+                "the input {shown} is larger than {} MiB",
+                MAX_INPUT_BYTES >> 20
+            )));
+        }
+        if inputs.insert(name.clone(), bytes).is_some() {
+            return Err(CliError::usage(format!("two inputs are called `{name}`"))
+                .with_hint("rename one of them: they share one folder in the sandbox"));
+        }
+    }
+    Ok(inputs)
+}
+
+/// Writes what a program left behind below a folder, and returns the paths. Names were chosen by the
+/// program: they cannot leave the folder, and a link that stands in the way is not followed.
+pub(crate) fn write(
+    folder: &Path,
+    files: &BTreeMap<GuestPath, Vec<u8>>,
+) -> Result<Vec<PathBuf>, CliError> {
+    let unwritable = |error: std::io::Error| {
+        CliError::failed("a file of the program cannot be written").with_source(error)
+    };
+    let mut written = Vec::new();
+    for (path, bytes) in files {
+        let mut target = folder.to_owned();
+        fs_err::create_dir_all(&target).map_err(unwritable)?;
+        let parts: Vec<&str> = path.parts().collect();
+        for (at, part) in parts.iter().enumerate() {
+            target.push(part);
+            let is_folder = at + 1 < parts.len();
+            match target.symlink_metadata() {
+                Ok(found) if found.is_symlink() => {
+                    return Err(CliError::failed(format!(
+                        "{} is a link, and files of a program are not written through links",
+                        target.display()
+                    )));
+                }
+                Err(_) if is_folder => fs_err::create_dir(&target).map_err(unwritable)?,
+                _ => {}
+            }
+        }
+        let mut options = fs_err::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.options_mut().custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+        let mut file = options.open(&target).map_err(unwritable)?;
+        file.write_all(bytes).map_err(unwritable)?;
+        written.push(target);
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+#[path = "artifacts_tests.rs"]
+mod tests;

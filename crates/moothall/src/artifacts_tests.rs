@@ -1,0 +1,39 @@
+use super::*;
+
+fn files(names: &[&str]) -> BTreeMap<GuestPath, Vec<u8>> {
+    names.iter().map(|name| (name.parse().unwrap(), name.as_bytes().to_vec())).collect()
+}
+
+#[test]
+fn what_a_program_left_stands_below_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/out");
+    let written = write(&out, &files(&["a.txt", "deep/b.txt"])).unwrap();
+    assert_eq!(written, [out.join("a.txt"), out.join("deep/b.txt")]);
+    assert_eq!(fs_err::read(out.join("deep/b.txt")).unwrap(), b"deep/b.txt");
+}
+
+#[test]
+fn a_link_that_stands_in_the_way_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let victim = elsewhere.path().join("victim");
+    fs_err::write(&victim, "mine").unwrap();
+    std::os::unix::fs::symlink(&victim, folder.path().join("a.txt")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("deep")).unwrap();
+    for name in ["a.txt", "deep/victim"] {
+        let error = write(folder.path(), &files(&[name])).unwrap_err();
+        assert!(error.message.contains("is a link"), "{error}");
+    }
+    assert_eq!(fs_err::read_to_string(&victim).unwrap(), "mine");
+}
+
+#[test]
+fn two_inputs_of_one_name_are_refused() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let paths = [one.path().join("a.csv"), two.path().join("a.csv")];
+    for path in &paths {
+        fs_err::write(path, "1").unwrap();
+    }
+    assert_eq!(read_inputs(&paths).unwrap_err().message, "two inputs are called `a.csv`");
+}

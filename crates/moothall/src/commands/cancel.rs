@@ -1,0 +1,85 @@
+//! `moothall cancel`: the end of a run, whichever process drives it.
+
+use std::time::Duration;
+
+use moothall_core::RunId;
+use moothall_engine::{EngineError, cancel};
+use moothall_store::{RunRow, RunState, Store, StoreError, Wish};
+use serde_json::json;
+
+use super::runtime;
+use crate::args::{CancelArgs, Global};
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local, open_and_find};
+use crate::{config, logging, terminal};
+
+/// How long the driver may take to notice: it looks twice a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+pub(super) fn run(global: &Global, args: &CancelArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    runtime()?.block_on(async {
+        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let state = end(&local, &row).await?;
+        if args.json {
+            let report = json!({ "run_id": row.run_id, "state": state });
+            terminal::print(&format!("{report:#}\n"))?;
+        }
+        match state {
+            RunState::Cancelled if args.json => Ok(Exit::Fine),
+            RunState::Cancelled => {
+                terminal::print(&format!("run {} is cancelled\n", row.run_id))?;
+                Ok(Exit::Fine)
+            }
+            RunState::Finished | RunState::Failed => {
+                Err(CliError::usage(format!("run {} is {state} already", row.run_id))
+                    .with_hint(format!("see `moothall show {}`", local::short(&row.run_id)))
+                    .into())
+            }
+            RunState::Running | RunState::Paused => Err(CliError::failed(format!(
+                "run {} was asked to stop and has not stopped after {} seconds",
+                row.run_id,
+                PATIENCE.as_secs()
+            ))
+            .with_hint("the wish stays: the process that drives it may be suspended")
+            .into()),
+        }
+    })
+}
+
+/// Ends the run or finds that it has ended, and says where it stands then.
+async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
+    let (store, run_id) = (&*local.store, &row.run_id);
+    if row.state.is_terminal() {
+        return Ok(row.state);
+    }
+    let ended = match local.lock(run_id).await {
+        // Nobody drives it, so nobody would hear a wish.
+        Ok(_lock) => cancel(store, run_id, None).await.map(|_| ()),
+        Err(EngineError::Busy(_)) => store.ask(run_id, Wish::Cancel).await.map_err(Into::into),
+        Err(error) => Err(error),
+    };
+    match ended {
+        // It ended in the meantime.
+        Ok(()) | Err(EngineError::Store(StoreError::RunEnded { .. })) => {}
+        Err(error) => {
+            return Err(CliError::failed("the run cannot be cancelled").with_source(error).into());
+        }
+    }
+    Ok(tokio::time::timeout(PATIENCE, until_over(store, run_id))
+        .await
+        .unwrap_or(Ok(RunState::Running))?)
+}
+
+async fn until_over(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
+    loop {
+        let row = store.run(run_id).await.map_err(local::broken)?;
+        match row.map(|row| row.state) {
+            Some(state) if !state.is_terminal() => tokio::time::sleep(LOOK_AGAIN).await,
+            Some(state) => return Ok(state),
+            None => return Ok(RunState::Cancelled),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `moothall exec`: one program in one sandbox, without a model.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use moothall_core::Sha256Hex;
+use moothall_core::sandbox::{
+    ExecuteRequest, Execution, FileRef, GuestPath, InvalidGuestPath, Labels,
+};
+use moothall_sandbox::{Executed, Listener};
+use serde_json::json;
+
+use super::{Interruptible, block_on};
+use crate::args::{ExecArgs, Global};
+use crate::artifacts;
+use crate::config;
+use crate::error::{CliError, Exit};
+use crate::isolation;
+use crate::logging;
+use crate::terminal::{self, DIM, YELLOW};
+
+/// The longest program and the most standard input that is taken.
+const MAX_TEXT_BYTES: u64 = 8 << 20;
+
+pub(super) fn run(global: &Global, args: &ExecArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let flags = &args.sandbox;
+    let policy = isolation::policy(&loaded, flags.isolation, flags.allow_shared_kernel)?;
+    let inputs = artifacts::read_inputs(&args.input)?;
+    let request = request(args, &inputs)?;
+    let mut screen = Screen;
+    let listener = (!args.json).then_some(&mut screen as &mut dyn Listener);
+    let work = async {
+        let sandboxes = isolation::sandboxes(&loaded, &policy, &flags.image, 0).await?;
+        let labels = Labels(BTreeMap::from([("project".to_owned(), "moothall".to_owned())]));
+        let executed = sandboxes
+            .execute(&labels, &request, &inputs, listener)
+            .await
+            .map_err(isolation::failure)?;
+        let Executed { execution, files, clean_up } = executed;
+        // A clean-up that fails is the reaper's; it is no failure of the program.
+        let _ = clean_up.await;
+        Ok::<_, CliError>((execution, files))
+    };
+    let Interruptible::Done(done) = block_on(work)? else {
+        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+    };
+    let (execution, files) = done?;
+    let written = match &args.output {
+        Some(folder) => artifacts::write(folder, &files)?,
+        None => Vec::new(),
+    };
+    if args.json {
+        print_json(&execution, &written)?;
+    } else {
+        note(args, &execution, &written);
+    }
+    Ok(if execution.exit.is_zero() { Exit::Fine } else { Exit::VerdictNegative })
+}
+
+fn request(
+    args: &ExecArgs,
+    inputs: &BTreeMap<GuestPath, Vec<u8>>,
+) -> Result<ExecuteRequest, CliError> {
+    let source = read_text(&args.program)?;
+    let name = args.program.file_name().and_then(|name| name.to_str()).unwrap_or("main.py");
+    let path: GuestPath = name.parse().map_err(|error: InvalidGuestPath| {
+        CliError::usage("the program's name cannot be used").with_source(error)
+    })?;
+    let argv = ["python3".to_owned(), path.to_string()].into_iter().chain(args.args.clone());
+    Ok(ExecuteRequest {
+        image: args.sandbox.image.clone(),
+        argv: argv.collect(),
+        sources: BTreeMap::from([(path, source)]),
+        inputs: inputs
+            .iter()
+            .map(|(path, bytes)| {
+                let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
+                (path.clone(), file)
+            })
+            .collect(),
+        env: BTreeMap::new(),
+        stdin: stdin()?,
+        limits: isolation::limits(&args.sandbox),
+        collect: args.output.is_some(),
+    })
+}
+
+fn read_text(path: &Path) -> Result<String, CliError> {
+    let unreadable = || CliError::usage("the program cannot be read");
+    let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
+    let mut text = String::new();
+    file.take(MAX_TEXT_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable().with_source(error))?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(CliError::usage(format!("the program is longer than {MAX_TEXT_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+/// What is piped in, for the program.
+fn stdin() -> Result<String, CliError> {
+    let mut text = String::new();
+    if std::io::stdin().is_terminal() {
+        return Ok(text);
+    }
+    let unreadable =
+        |error: std::io::Error| CliError::usage("standard input cannot be read").with_source(error);
+    std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(CliError::usage(format!(
+            "standard input is longer than {MAX_TEXT_BYTES} bytes"
+        ))
+        .with_hint("give it as a file with `--input`"));
+    }
+    Ok(text)
+}
+
+/// Shows what the program prints while it prints it, on the stream it printed it on. A terminal is
+/// not driven by a program that nobody trusts; a pipe gets the bytes as they are.
+struct Screen;
+
+impl Listener for Screen {
+    fn stdout(&mut self, bytes: &[u8]) {
+        let mut out = std::io::stdout().lock();
+        let _ = match std::io::stdout().is_terminal() {
+            true => out.write_all(terminal::harmless(&String::from_utf8_lossy(bytes)).as_bytes()),
+            false => out.write_all(bytes),
+        }
+        .and_then(|()| out.flush());
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        let mut err = std::io::stderr().lock();
+        let _ = match std::io::stderr().is_terminal() {
+            true => err.write_all(terminal::harmless(&String::from_utf8_lossy(bytes)).as_bytes()),
+            false => err.write_all(bytes),
+        };
+    }
+}
+
+fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
+    let attestation = &execution.attestation;
+    terminal::note(&format!(
+        "{DIM}{} · {} on {} · image {}{DIM:#}\n",
+        execution.exit,
+        attestation.class,
+        terminal::harmless_line(&attestation.engine),
+        attestation.image,
+    ));
+    for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
+        if stream.0.truncated {
+            terminal::note(&format!(
+                "{YELLOW}the {} was longer than {} bytes; the rest is not shown{YELLOW:#}\n",
+                stream.1, attestation.limits.output_bytes
+            ));
+        }
+    }
+    for left in &execution.left_behind {
+        let left = terminal::harmless_line(left);
+        terminal::note(&format!("{YELLOW}left behind: {left}{YELLOW:#}\n"));
+    }
+    for path in written {
+        terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", path.display()));
+    }
+    if args.output.is_some() && written.is_empty() {
+        terminal::note(&format!("{DIM}no files in /workspace/out{DIM:#}\n"));
+    }
+}
+
+fn print_json(execution: &Execution, written: &[PathBuf]) -> anyhow::Result<()> {
+    let mut report = serde_json::to_value(execution)?;
+    if let Some(fields) = report.as_object_mut() {
+        fields.insert("limits_not_held".to_owned(), json!(execution.attestation.not_held()));
+        fields.insert("written".to_owned(), json!(written));
+    }
+    terminal::print(&format!("{report:#}\n"))?;
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! `moothall image`: the kernel and root file systems that sandboxes are made of.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use moothall_sandbox::SandboxError;
+use moothall_sandbox::image::{
+    BuildOptions, BuildStep, Built, Existing, Image, ImageBuilder, ImageProblem, ImageStore,
+    Listed, Progress, Rebuilt, Recipe,
+};
+use serde_json::{Value, json};
+
+use super::{Interruptible, block_on};
+use crate::args::Global;
+use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerifyArgs};
+use crate::config;
+use crate::error::{CliError, Exit};
+use crate::folders::Folders;
+use crate::logging;
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless, harmless_line};
+
+/// The images' folder below the data folder.
+const IMAGES: &str = "images";
+
+/// How much of a digest is shown to people; as much as is needed to tell two apart.
+const SHORT_DIGEST: usize = 12;
+
+/// The store of images among the folders of the program.
+pub(super) fn store(folders: &Folders) -> ImageStore {
+    ImageStore::at(folders.data.join(IMAGES))
+}
+
+pub(super) fn run(global: &Global, command: &ImageCommand) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let store = store(&loaded.places.folders);
+    match command {
+        ImageCommand::Build(args) => build(&store, args),
+        ImageCommand::List(args) => list(&store, args),
+        ImageCommand::Verify(args) => verify(&store, args),
+    }
+}
+
+fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<Exit> {
+    let recipes = recipes(&args.names)?;
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let work = async {
+        let mut done = Vec::new();
+        let mut builder = ImageBuilder::new(store, options(&args.mirror)?, tell).await?;
+        for recipe in &recipes {
+            let begun = Instant::now();
+            let built = builder.build(recipe, existing).await?;
+            tell_built(recipe, &built, begun.elapsed().as_secs_f64());
+            done.push(built);
+        }
+        Ok(done)
+    };
+    let done = interruptible(work)?;
+    if args.json {
+        let image = |built: &Built| {
+            let (image, state) = match built {
+                Built::Kept(image) => (image, "kept"),
+                Built::New(image) => (image, "built"),
+            };
+            let mut json = image_json(image);
+            json["state"] = state.into();
+            json
+        };
+        let report = json!({"images": done.iter().map(image).collect::<Vec<_>>()});
+        terminal::print(&format!("{report:#}\n"))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
+    let listed = store.list().map_err(words)?;
+    let older = store.untagged().map_err(words)?;
+    if args.json {
+        let row = |listed: &Listed| match &listed.image {
+            Ok(image) => {
+                let mut json = image_json(image);
+                json["built_unix"] = listed.built.and_then(unix_seconds).into();
+                json["packages"] = json!(image.packages);
+                json["python_modules"] = json!(image.python_modules);
+                json
+            }
+            Err(error) => json!({"name": listed.name, "problem": error.to_string()}),
+        };
+        let report = json!({
+            "folder": store.folder().to_string_lossy(),
+            "images": listed.iter().map(row).collect::<Vec<_>>(),
+            "older": older,
+        });
+        terminal::print(&format!("{report:#}\n"))?;
+        return Ok(Exit::Fine);
+    }
+    if listed.is_empty() {
+        terminal::note("there are no images yet; `moothall image build` makes them\n");
+        return Ok(Exit::Fine);
+    }
+    let mut text = String::new();
+    for Listed { name, built, image } in &listed {
+        // Writing to a String cannot fail.
+        let _ = match image {
+            Ok(image) => writeln!(
+                text,
+                "{BOLD}{name:<8}{BOLD:#}  {}  {:>9}  {:>3} packages  {DIM}{}{DIM:#}",
+                short(image),
+                megabytes(image.bytes),
+                image.packages.len(),
+                built.map_or_else(String::new, age),
+            ),
+            Err(error) => writeln!(
+                text,
+                "{BOLD}{name:<8}{BOLD:#}  {YELLOW}{}{YELLOW:#}",
+                harmless_line(&error.to_string())
+            ),
+        };
+    }
+    terminal::print(&text)?;
+    if !older.is_empty() {
+        terminal::note(&format!(
+            "{DIM}{} older: no name leads there any more, and no new sandbox uses them; they can be removed from {}{DIM:#}\n",
+            older.len(),
+            store.folder().display()
+        ));
+    }
+    Ok(Exit::Fine)
+}
+
+fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
+    let names: Vec<String> = match &args.name {
+        Some(name) => vec![name.clone()],
+        None => store.list().map_err(words)?.into_iter().map(|listed| listed.name).collect(),
+    };
+    if names.is_empty() {
+        return Err(CliError::usage("there are no images to verify")
+            .with_hint("`moothall image build` makes them")
+            .into());
+    }
+    let mut checked = Vec::new();
+    for name in &names {
+        let problems = store.verify(name).map_err(words)?;
+        if !args.json {
+            show_problems(name, &problems)?;
+        }
+        checked.push((name.as_str(), problems, None));
+    }
+    if args.rebuild {
+        let recipes = recipes(&names)?;
+        let work = async {
+            let mut builder = ImageBuilder::new(store, options(&args.mirror)?, tell).await?;
+            for (recipe, (_, _, rebuilt)) in recipes.iter().zip(&mut checked) {
+                *rebuilt = Some(builder.rebuild(recipe).await?);
+            }
+            Ok(())
+        };
+        interruptible(work)?;
+    }
+    if args.json {
+        let row = |(name, problems, rebuilt): &(&str, Vec<ImageProblem>, Option<Rebuilt>)| {
+            let mut row = json!({"name": name, "holds": problems.is_empty(), "problems": problems});
+            if let Some(rebuilt) = rebuilt {
+                row["rebuilt"] = rebuilt_json(rebuilt);
+            }
+            row
+        };
+        let report = json!({"images": checked.iter().map(row).collect::<Vec<_>>()});
+        terminal::print(&format!("{report:#}\n"))?;
+    } else {
+        for (name, _, rebuilt) in &checked {
+            if let Some(rebuilt) = rebuilt {
+                terminal::print(&format!("{}\n", rebuilt_words(name, rebuilt)))?;
+            }
+        }
+    }
+    let holds = checked.iter().all(|(_, problems, rebuilt)| {
+        problems.is_empty() && !matches!(rebuilt, Some(Rebuilt::OtherBytes(_)))
+    });
+    Ok(if holds { Exit::Fine } else { Exit::VerdictNegative })
+}
+
+fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
+    /// Beyond this, more lines tell nothing more.
+    const SHOWN: usize = 20;
+    if problems.is_empty() {
+        terminal::print(&format!("{GREEN}ok{GREEN:#}  {name} is what its digest says\n"))?;
+        return Ok(());
+    }
+    let mut text = format!("{YELLOW}{name} is not what its digest says{YELLOW:#}\n");
+    for problem in problems.iter().take(SHOWN) {
+        let _ = writeln!(text, "  {}", harmless_line(&problem.to_string()));
+    }
+    if problems.len() > SHOWN {
+        let _ = writeln!(text, "  and {} more", problems.len() - SHOWN);
+    }
+    terminal::print(&text)?;
+    terminal::note(&format!("hint: `moothall image build --force {name}` makes it again\n"));
+    Ok(())
+}
+
+fn recipes(names: &[String]) -> Result<Vec<Recipe>, CliError> {
+    let all: Vec<String> = Recipe::names().map(str::to_owned).collect();
+    let names = if names.is_empty() { &all } else { names };
+    names.iter().map(|name| Recipe::named(name).map_err(words)).collect()
+}
+
+fn options(mirrors: &[String]) -> Result<BuildOptions, SandboxError> {
+    if let Some(flag) = mirrors.iter().find(|mirror| mirror.starts_with('-')) {
+        return Err(SandboxError::Request(format!("`{flag}` is not a mirror")));
+    }
+    let environment: BTreeMap<String, OsString> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .collect();
+    Ok(BuildOptions { mirrors: mirrors.to_owned(), environment })
+}
+
+fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Result<T, CliError> {
+    let done = block_on(work)?;
+    if LINE_IS_OPEN.swap(false, Ordering::Relaxed) {
+        terminal::note("\n");
+    }
+    match done {
+        Interruptible::Done(done) => done.map_err(words),
+        Interruptible::Cancelled => {
+            Err(CliError::new(Exit::Cancelled, "cancelled; nothing is left of the build"))
+        }
+    }
+}
+
+/// Whether a step's line waits for its end. Of the process, like standard error.
+static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Steps as they are done, on standard error.
+fn tell(progress: Progress<'_>) {
+    LINE_IS_OPEN.store(matches!(progress, Progress::Started(..)), Ordering::Relaxed);
+    match progress {
+        Progress::Started(image, step) => {
+            let what = match step {
+                BuildStep::Kernel => "fetching the kernel",
+                BuildStep::Packages => "fetching packages",
+                BuildStep::Bytecode => "compiling Python's modules",
+                BuildStep::Squash => "writing the file system",
+                BuildStep::Hashes => "hashing",
+            };
+            terminal::note(&format!("{DIM}{image:<8}  {what} …{DIM:#}"));
+        }
+        Progress::Finished(_, _, took) => {
+            terminal::note(&format!("{DIM} {:.1} s{DIM:#}\n", took.as_secs_f64()));
+        }
+    }
+}
+
+fn tell_built(recipe: &Recipe, built: &Built, seconds: f64) {
+    let (image, what) = match built {
+        Built::Kept(image) => (image, "is there already, by the same recipe".to_owned()),
+        Built::New(image) => (image, format!("built in {seconds:.0} s")),
+    };
+    terminal::note(&format!(
+        "{GREEN}{:<8}{GREEN:#}  {what}: {}, {}, {}\n",
+        recipe.name,
+        recipe.summary,
+        short(image),
+        megabytes(image.bytes)
+    ));
+    if matches!(built, Built::Kept(_)) {
+        terminal::note(&format!("{DIM}          --force builds it with newer packages{DIM:#}\n"));
+    }
+}
+
+fn image_json(image: &Image) -> Value {
+    json!({
+        "name": image.name,
+        "sha256": image.sha256,
+        "bytes": image.bytes,
+        "kernel": image.kernel,
+        "recipe": image.recipe,
+        "folder": image.folder.to_string_lossy(),
+    })
+}
+
+fn rebuilt_json(rebuilt: &Rebuilt) -> Value {
+    match rebuilt {
+        Rebuilt::Same => json!({"result": "same"}),
+        Rebuilt::OtherInputs(inputs) => json!({"result": "other-inputs", "inputs": inputs}),
+        Rebuilt::OtherBytes(files) => json!({"result": "other-bytes", "files": files}),
+    }
+}
+
+fn rebuilt_words(name: &str, rebuilt: &Rebuilt) -> String {
+    match rebuilt {
+        Rebuilt::Same => {
+            format!("{GREEN}ok{GREEN:#}  {name} comes out the same when it is built again")
+        }
+        Rebuilt::OtherInputs(inputs) => format!(
+            "{name} cannot be compared with a new build, because its inputs have changed:\n  {}",
+            harmless_line(&inputs.join(", "))
+        ),
+        Rebuilt::OtherBytes(files) => format!(
+            "{YELLOW}{name} comes out different when it is built again:{YELLOW:#} {}",
+            harmless_line(&files.join(", "))
+        ),
+    }
+}
+
+/// The error with its cure, where there is one.
+fn words(error: SandboxError) -> CliError {
+    let hint = match &error {
+        SandboxError::Missing { program } => Some(match program.as_str() {
+            "mmdebstrap" | "mksquashfs" | "apt-get" => {
+                "on Debian and Ubuntu: `apt install mmdebstrap squashfs-tools`; Fedora, Arch and others have packages of the same names, and one of apt"
+            }
+            _ => "install it, or add its folder to PATH",
+        }),
+        SandboxError::Image { image, .. } if Recipe::named(image).is_ok() => {
+            Some("`moothall image build` makes it")
+        }
+        SandboxError::Host { what, .. } if what.ends_with("cannot be fetched") => {
+            Some("the lines above are mmdebstrap's; `--mirror ADDRESS` fetches from another place")
+        }
+        _ => None,
+    };
+    let exit = match &error {
+        SandboxError::Missing { .. } | SandboxError::Image { .. } | SandboxError::Request(_) => {
+            Exit::Usage
+        }
+        _ => Exit::Failed,
+    };
+    let mut message = error.to_string();
+    if let Some(source) = std::error::Error::source(&error) {
+        message = format!("{message}: {}", harmless(&source.to_string()));
+    }
+    let error = CliError::new(exit, message);
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+fn short(image: &Image) -> String {
+    image.sha256.to_string().chars().take(SHORT_DIGEST).collect()
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+}
+
+fn unix_seconds(time: SystemTime) -> Option<u64> {
+    time.duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs())
+}
+
+fn age(built: SystemTime) -> String {
+    let seconds = built.elapsed().map_or(0, |elapsed| elapsed.as_secs());
+    match seconds {
+        0..120 => "built just now".to_owned(),
+        120..7200 => format!("built {} minutes ago", seconds / 60),
+        7200..172_800 => format!("built {} hours ago", seconds / 3600),
+        _ => format!("built {} days ago", seconds / 86_400),
+    }
+}

@@ -1,0 +1,243 @@
+//! `moothall run` and `moothall resume`: a program for a task, on trial.
+
+mod drive;
+mod kept;
+mod report;
+mod view;
+mod wanted;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use moothall_core::Sha256Hex;
+use moothall_core::model::ModelName;
+use moothall_core::reflexion::{AnswerForm, Reflexion, ReflexionInput};
+use moothall_core::sandbox::FileRef;
+use moothall_engine::{Ended, EngineError, RunRecord};
+use moothall_models::Ledger;
+use moothall_sandbox::image::ImageStore;
+use moothall_store::RunRow;
+use serde_json::json;
+
+use self::drive::{Ready, SharedView, drive, shown, watched, workflow};
+use self::kept::{Kept, Settings};
+use self::report::Report;
+use self::view::{Audience, View};
+use self::wanted::Wanted;
+use super::{Interruptible, attempts, files, runtime, words};
+use crate::args::{Global, ResumeArgs, RunArgs};
+use crate::context::Context;
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local, open_and_find};
+use crate::{isolation, logging, terminal};
+
+/// The longest title of a run; the whole task is in its input.
+const TITLE_CHARS: usize = 100;
+
+/// Files that are written at the end.
+struct Files {
+    receipt: Option<PathBuf>,
+    events: Option<PathBuf>,
+}
+
+pub(super) fn run(global: &Global, args: &RunArgs) -> anyhow::Result<Exit> {
+    let audience = match (args.stdio, args.json) {
+        (true, _) => Audience::Stdio,
+        (false, true) => Audience::Json,
+        (false, false) => Audience::Person,
+    };
+    let ran = start(global, args, audience);
+    match (audience, ran) {
+        // Whoever talks JSON with us reads no standard error.
+        (Audience::Stdio, Err(error)) => {
+            let error = CliError::from(error);
+            let told = json!({
+                "error": {
+                    "message": error.words(),
+                    "hint": error.hint,
+                    "exit_code": error.exit.code(),
+                }
+            });
+            terminal::print(&format!("{told}\n"))?;
+            Err(error.into())
+        }
+        (_, ran) => ran,
+    }
+}
+
+fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<Exit> {
+    let mut settings = Settings::from_args(args)?;
+    let wanted = if args.stdio { Wanted::from_stdin(args)? } else { Wanted::from_args(args)? };
+    let flags = settings.flags(wanted.model.as_ref())?;
+    let context = Context::load(global.config.as_deref(), flags)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    settings.set_budget(context.budget());
+    let model = context.model(wanted.model.as_ref())?;
+    let input = reflexion_input(&context, args, &model, &wanted)?;
+    // What cannot be a run is found out before anything is made.
+    workflow(input.clone())?;
+    let kept = Kept { reflexion: input, settings };
+    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
+    let view = Arc::new(Mutex::new(View::new(audience)));
+
+    runtime()?.block_on(async {
+        let ready = Box::pin(prepare(&context, &kept, &model, &view)).await?;
+        let local = Local::open(&context.loaded.places.folders).await?;
+        let title = words::cut(&wanted.task, TITLE_CHARS);
+        let new = local::new_run(Reflexion::NAME, &title, &model, serde_json::to_value(&kept)?)?;
+        let run_id = new.run_id.clone();
+        let _lock = local.lock(&run_id).await.map_err(unlocked)?;
+        local.store.create_run(new).await.map_err(local::broken)?;
+        for bytes in wanted.inputs.values() {
+            local.store.keep_artifact(&run_id, bytes).await.map_err(local::broken)?;
+        }
+        let ledger = Ledger::new(context.budget());
+        let ended = drive(&ready, &local, &run_id, kept.reflexion.clone(), ledger, &view).await;
+        ready.shut_down().await;
+        finish(&context, &local, &kept, &run_id, ended?, &files, audience).await
+    })
+}
+
+pub(super) fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
+    // Only the folders are needed to find the run; what it was started with says the rest.
+    let loaded = crate::config::load(global.config.as_deref(), toml::Table::new())?;
+    let audience = if args.json { Audience::Json } else { Audience::Person };
+    let runtime = runtime()?;
+    let (local, row) = runtime.block_on(open_and_find(&loaded.places.folders, &args.run))?;
+    refuse_if_over(&row)?;
+    let mut kept = Kept::read(&row.input)?;
+    kept.settings.budget_micro_usd = args.budget.or(kept.settings.budget_micro_usd);
+    kept.settings.budget_tokens = args.budget_tokens.or(kept.settings.budget_tokens);
+    let model = kept.reflexion.model.clone();
+    let context = Context::load(global.config.as_deref(), kept.settings.flags(Some(&model))?)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
+    let view = Arc::new(Mutex::new(View::new(audience)));
+
+    runtime.block_on(async {
+        let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
+        // Again: its driver may have come to the end while we waited for the lock.
+        let row = local.find(row.run_id.as_str()).await?;
+        refuse_if_over(&row)?;
+        let ready = Box::pin(prepare(&context, &kept, &model, &view)).await?;
+        let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
+        let ended = drive(&ready, &local, &row.run_id, kept.reflexion.clone(), ledger, &view).await;
+        ready.shut_down().await;
+        finish(&context, &local, &kept, &row.run_id, ended?, &files, audience).await
+    })
+}
+
+/// Finds what the run needs. Nothing is lost if a person gives up here.
+async fn prepare(
+    context: &Context,
+    kept: &Kept,
+    model: &ModelName,
+    view: &SharedView,
+) -> Result<Ready, CliError> {
+    shown(view).wait_for("looking for a sandbox");
+    let input = &kept.reflexion;
+    let found = Ready::find(context, &kept.settings, model, &input.image, input.limits);
+    match watched(view, found).await {
+        Interruptible::Done(ready) => ready,
+        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+    }
+}
+
+fn reflexion_input(
+    context: &Context,
+    args: &RunArgs,
+    model: &ModelName,
+    wanted: &Wanted,
+) -> Result<ReflexionInput, CliError> {
+    let card = context.catalog.card(model);
+    let image = &args.sandbox.image;
+    let mut input = ReflexionInput::new(&wanted.task, model.clone(), image);
+    input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
+    // Models that are not made for JSON write working programs in a block and junk inside JSON.
+    if !card.structured && !model.is_demo() {
+        input.answer_form = AnswerForm::Fenced;
+    }
+    input.packages = packages(context, image)?;
+    input.limits = isolation::limits(&args.sandbox);
+    input.attempts = wanted.attempts;
+    input.contract = wanted.contract.clone();
+    input.inputs = wanted
+        .inputs
+        .iter()
+        .map(|(path, bytes)| {
+            let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
+            (path.clone(), file)
+        })
+        .collect();
+    Ok(input)
+}
+
+/// What programs can import in an image. Asked for before anything else, because without the image
+/// nothing can run.
+fn packages(context: &Context, image: &str) -> Result<Vec<String>, CliError> {
+    let images = ImageStore::at(isolation::images(&context.loaded));
+    Ok(images.find(image).map_err(isolation::failure)?.python_modules)
+}
+
+fn refuse_if_over(row: &RunRow) -> Result<(), CliError> {
+    let id = local::short(&row.run_id);
+    if row.state.is_terminal() {
+        return Err(CliError::usage(format!("run {} is {} already", row.run_id, row.state))
+            .with_hint(format!("see `moothall show {id}`")));
+    }
+    if row.workflow != Reflexion::NAME {
+        let words = format!("run {} is a `{}`, which cannot go on", row.run_id, row.workflow);
+        return Err(CliError::usage(words));
+    }
+    Ok(())
+}
+
+fn unlocked(error: EngineError) -> CliError {
+    match error {
+        EngineError::Busy(run_id) => {
+            let id = local::short(&run_id).to_owned();
+            CliError::failed(format!("another process drives run {run_id}"))
+                .with_hint(format!("follow it: `moothall events {id} --follow`"))
+        }
+        error => CliError::failed("the run cannot be driven").with_source(error),
+    }
+}
+
+/// Writes the files that are wanted and tells what came of the run.
+async fn finish(
+    context: &Context,
+    local: &Local,
+    kept: &Kept,
+    run_id: &moothall_core::RunId,
+    ended: Ended,
+    wanted: &Files,
+    audience: Audience,
+) -> anyhow::Result<Exit> {
+    let record = RunRecord::read(&*local.store, run_id).await.map_err(local::broken)?;
+    let left = match (&ended, &kept.settings.output) {
+        (Ended::Done(_), Some(folder)) => {
+            files::write_artifacts(&*local.store, run_id, &attempts::files(&record), folder).await
+        }
+        _ => Ok(Vec::new()),
+    };
+    let saved = wanted.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
+    let saved = saved.and_then(|()| match (&wanted.receipt, record.receipt()) {
+        (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
+        _ => Ok(()),
+    });
+    let (written, unsaved) = match left {
+        Ok(written) => (written, saved.err()),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    let (model, record, ended, written) = (&kept.reflexion.model, &record, &ended, &*written);
+    // What cannot be written is still told: it is paid for.
+    let told = Report { context, model, record, ended, written }.print(audience);
+    match (told, unsaved) {
+        (told, None) => told,
+        (Ok(_), Some(unsaved)) => Err(unsaved),
+        (Err(error), Some(unsaved)) => {
+            terminal::show_error(&unsaved.into());
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+use super::*;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("primes.txt", "2 3 5\n"),
+        ("a.schema.json", "{}"),
+        ("b.json", r#"{"type": "object"}"#),
+        ("c.json", r#"{"type": "sedan"}"#),
+        ("d.json", "[1, 2]"),
+        ("e.txt", r#"{"type": "object"}"#),
+    ] {
+        fs_err::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn text(text: &str) -> Expectation {
+    Expectation::Text { text: text.to_owned() }
+}
+
+fn pattern(text: &str) -> Expectation {
+    Expectation::Pattern { pattern: text.parse().unwrap() }
+}
+
+fn schema(name: &str, text: &str) -> Expectation {
+    Expectation::Schema { schema: OutputSchema::parse(name, text).unwrap() }
+}
+
+#[track_caller]
+fn check(words: &str, expected: &Expectation) {
+    assert_eq!(expectation(words).unwrap(), *expected, "{words}");
+}
+
+#[test]
+fn a_word_before_the_colon_says_what_is_expected() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    check("text:regex:x", &text("regex:x"));
+    check("regex:^2 3", &pattern("^2 3"));
+    check(&format!("file:{}", path("b.json")), &text(r#"{"type": "object"}"#));
+    check(&format!("schema:{}", path("c.json")), &schema("c", r#"{"type":"sedan"}"#));
+}
+
+#[test]
+fn a_file_that_exists_is_a_schema_or_a_text_and_anything_else_a_regex() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    check(&path("primes.txt"), &text("2 3 5\n"));
+    check(&path("a.schema.json"), &schema("a.schema", "{}"));
+    check(&path("b.json"), &schema("b", r#"{"type":"object"}"#));
+    check(&path("c.json"), &text(r#"{"type": "sedan"}"#));
+    check(&path("d.json"), &text("[1, 2]"));
+    check(&path("e.txt"), &text(r#"{"type": "object"}"#));
+    check("no-such-file.txt", &pattern("no-such-file.txt"));
+}
+
+#[test]
+fn what_cannot_be_expected_is_a_usage_error() {
+    for words in ["(", "regex:[", "file:/no/such/file", "schema:/no/such/file"] {
+        let error = expectation(words).unwrap_err();
+        assert_eq!(error.exit, crate::error::Exit::Usage, "{words}");
+    }
+}

@@ -1,0 +1,87 @@
+//! `moothall runs`: the runs that are kept.
+
+use std::fmt::Write as _;
+
+use moothall_store::{RunFilter, RunRow};
+use serde_json::{Value, json};
+
+use super::{runtime, words};
+use crate::args::{Global, RunsArgs};
+use crate::error::Exit;
+use crate::local::{self, Local};
+use crate::terminal::{self, BOLD, DIM};
+use crate::{config, logging};
+
+/// The longest title in a list.
+const TITLE_CHARS: usize = 50;
+
+pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let rows = runtime()?.block_on(async {
+        let Some(local) = Local::open_existing(&loaded.places.folders).await? else {
+            return Ok(Vec::new());
+        };
+        let filter = RunFilter { state: args.state, limit: args.limit };
+        let rows = local.store.runs(filter).await.map_err(local::broken)?;
+        let look = |row: RunRow| {
+            let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
+            (row, is_driven)
+        };
+        anyhow::Ok(rows.into_iter().map(look).collect::<Vec<_>>())
+    })?;
+    if args.json {
+        let runs: Vec<Value> =
+            rows.iter().map(|(row, is_driven)| run_json(row, *is_driven)).collect();
+        terminal::print(&format!("{:#}\n", json!({ "runs": runs })))?;
+    } else if rows.is_empty() {
+        let which = args.state.map_or(String::new(), |state| format!(" that is {state}"));
+        terminal::print(&format!("there is no run{which}\n"))?;
+        terminal::note(&format!(
+            "{DIM}start one: moothall run --model demo \"print the first 20 primes\"{DIM:#}\n"
+        ));
+    } else {
+        terminal::print(&table(&rows))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn table(rows: &[(RunRow, bool)]) -> String {
+    let mut text = format!(
+        "{BOLD}{:<13}  {:<11}  {:<14}  {:<20}  {:>9}  TITLE{BOLD:#}\n",
+        "RUN", "STATE", "VERDICT", "STARTED", "SPENT"
+    );
+    for (row, is_driven) in rows {
+        let verdict = row.outcome.as_ref().map_or("", words::verdict);
+        let spent = row.spent.map_or_else(String::new, |spent| spent.usd.to_string());
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<13}  {:<11}  {verdict:<14}  {:<20}  {spent:>9}  {}",
+            local::short(&row.run_id),
+            words::state(row, *is_driven),
+            words::time(row.created_at_ms),
+            words::cut(&row.title, TITLE_CHARS),
+        );
+    }
+    text
+}
+
+/// A run as it stands in JSON, in lists and at the head of what is shown about one.
+pub(super) fn run_json(row: &RunRow, is_driven: bool) -> Value {
+    json!({
+        "run_id": row.run_id,
+        "workflow": row.workflow,
+        "title": row.title,
+        "model": row.model,
+        "build": row.build,
+        "state": row.state,
+        "is_driven": is_driven,
+        "created_at_ms": row.created_at_ms,
+        "updated_at_ms": row.updated_at_ms,
+        "events": row.events,
+        "result": row.outcome.as_ref().map(words::verdict),
+        "verdict": row.outcome.as_ref().map(|outcome| outcome.verdict),
+        "spent": row.spent.as_ref().map(words::spent_json),
+    })
+}

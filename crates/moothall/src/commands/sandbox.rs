@@ -1,0 +1,65 @@
+//! `moothall sandbox`: what exists on this machine now.
+
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use moothall_sandbox::{Record, Registry};
+use serde_json::json;
+
+use crate::args::{Global, SandboxCommand};
+use crate::config;
+use crate::error::Exit;
+use crate::isolation;
+use crate::logging;
+use crate::terminal::{self, BOLD, harmless_line};
+
+pub(super) fn run(global: &Global, command: &SandboxCommand) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let records = isolation::records(&loaded);
+    match command {
+        SandboxCommand::List { json } => {
+            let records = Registry::list(&records).map_err(isolation::failure)?;
+            let text = if *json { format!("{:#}\n", json!(records)) } else { table(&records) };
+            terminal::print(&text)?;
+        }
+        SandboxCommand::Reap { json } => {
+            let reaped = Registry::reap(&records).map_err(isolation::failure)?;
+            let text = match (json, reaped.len()) {
+                (true, _) => format!("{:#}\n", json!({ "reaped": reaped })),
+                (false, 0) => "nothing is left behind\n".to_owned(),
+                (false, _) => format!("cleaned up {}\n", reaped.join(", ")),
+            };
+            terminal::print(&text)?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+fn table(records: &[Record]) -> String {
+    if records.is_empty() {
+        return "no sandboxes\n".to_owned();
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let mut text = format!(
+        "{BOLD}{:8}  {:13}  {:8}  {:>6}  name and labels{BOLD:#}\n",
+        "engine", "class", "image", "age"
+    );
+    for record in records {
+        let age = now_ms.saturating_sub(record.started_at_ms) / 1000;
+        let labels: Vec<String> =
+            record.labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let _ = writeln!(
+            text,
+            "{:8}  {:13}  {:8}  {:>4} s  {} {}",
+            record.engine,
+            record.class,
+            harmless_line(&record.image),
+            age,
+            harmless_line(&record.name),
+            harmless_line(&labels.join(" ")),
+        );
+    }
+    text
+}

@@ -1,0 +1,163 @@
+//! `moothall show`: what is known about one run.
+
+use std::fmt::Write as _;
+
+use moothall_core::model::ModelName;
+use moothall_core::{RunEventBody, Verdict};
+use moothall_engine::RunRecord;
+use moothall_store::RunState;
+use serde_json::{Value, json};
+
+use super::attempts::{self, Attempt};
+use super::{files, runs, runtime, words};
+use crate::args::{Global, ShowArgs};
+use crate::error::{CliError, Exit};
+use crate::local::{self, open_and_find};
+use crate::terminal::{self, DIM};
+use crate::{config, logging};
+
+pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    runtime()?.block_on(async {
+        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+        let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
+        if let Some(path) = &args.receipt {
+            let receipt = record.receipt().ok_or_else(|| {
+                CliError::usage(format!("run {} has no receipt: it has no verdict", row.run_id))
+                    .with_hint("a run has a receipt when it has come to an end")
+            })?;
+            files::write_receipt(path, &receipt)?;
+        }
+        if let Some(folder) = &args.output {
+            let left = attempts::files(&record);
+            files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
+        }
+        if args.code {
+            let code = attempts::code(&record)
+                .ok_or_else(|| CliError::usage(format!("run {} has no program", row.run_id)))?;
+            terminal::print_answer(&files::with_line_break(code))?;
+        } else if args.json {
+            terminal::print(&format!("{:#}\n", run_json(&record, is_driven)))?;
+        } else {
+            terminal::print(&text(&record, is_driven))?;
+        }
+        Ok(Exit::Fine)
+    })
+}
+
+/// Everything about a run that a program may want.
+pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
+    let mut report = runs::run_json(&record.row, is_driven);
+    let attempted = attempts::attempted(record);
+    let left: Vec<Value> = attempts::files(record)
+        .iter()
+        .map(|(path, file)| json!({"path": path, "sha256": file.sha256, "bytes": file.bytes}))
+        .collect();
+    let all = attempts::attempts(record);
+    let more = json!({
+        "isolation": all.iter().rev().find_map(|one| one.executed.as_ref()).map(|ran| ran.class),
+        "attempts": all,
+        "findings": record.row.outcome.as_ref().map(|outcome| &outcome.findings),
+        "exit": attempted.and_then(|attempted| attempted.exit.as_ref()),
+        "stdout": attempted.map(|attempted| &attempted.stdout),
+        "stderr": attempted.map(|attempted| &attempted.stderr),
+        "code": attempts::code(record),
+        "artifacts": left,
+        "input": record.row.input,
+        "latency_ms": record.timing().latency_ms,
+    });
+    if let (Value::Object(report), Value::Object(more)) = (&mut report, more) {
+        report.extend(more);
+    }
+    report
+}
+
+fn text(record: &RunRecord, is_driven: bool) -> String {
+    let row = &record.row;
+    let mut text = String::new();
+    let mut field = |name: &str, value: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<10} {value}");
+    };
+    field("run", row.run_id.as_str());
+    field("title", &words::line(&row.title));
+    let demonstration = match row.model.parse::<ModelName>() {
+        Ok(model) if model.is_demo() => " (a demonstration, no model was asked)",
+        _ => "",
+    };
+    let (workflow, model) = (words::line(&row.workflow), words::line(&row.model));
+    field("workflow", &format!("{workflow} with {model}{demonstration}"));
+    let paused = record.events.iter().rev().find_map(|stored| match &stored.event.body {
+        RunEventBody::RunPaused { detail, .. } if row.state == RunState::Paused => Some(detail),
+        _ => None,
+    });
+    let state = words::state(row, is_driven);
+    match paused {
+        Some(detail) => field("state", &words::line(&format!("{state}: {detail}"))),
+        None => field("state", state),
+    }
+    field("started", &words::time(row.created_at_ms));
+    field("changed", &words::time(row.updated_at_ms));
+    for attempt in attempts::attempts(record) {
+        for (number, line) in attempt_lines(&attempt).iter().enumerate() {
+            let name =
+                if number == 0 { format!("attempt {}", attempt.attempt) } else { String::new() };
+            field(&name, line);
+        }
+    }
+    if let Some(outcome) = &row.outcome {
+        field("verdict", words::verdict(outcome));
+        for finding in &outcome.findings {
+            field("finding", &words::finding(finding));
+        }
+    }
+    for (path, file) in attempts::files(record) {
+        let (size, sha256) = (words::bytes(file.bytes), file.sha256);
+        field("file", &format!("{} · {size} · {sha256}", words::line(path.as_str())));
+    }
+    if let Some(spent) = &row.spent {
+        field("spent", &words::spent(spent));
+    }
+    let id = local::short(&row.run_id);
+    if row.state == RunState::Paused || (row.state == RunState::Running && !is_driven) {
+        let _ = writeln!(text, "{DIM}let it go on: moothall resume {id}{DIM:#}");
+    } else if !attempts::files(record).is_empty() {
+        let _ = writeln!(text, "{DIM}write the files: moothall show {id} --output DIR{DIM:#}");
+    }
+    text
+}
+
+fn attempt_lines(attempt: &Attempt) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !attempt.rejected.is_empty() {
+        lines.push(words::line(&format!(
+            "an answer could not be used: {}",
+            attempt.rejected.join("; ")
+        )));
+    }
+    if let Some(program) = &attempt.program {
+        lines.push(words::lines_of_code(program.code_lines));
+    }
+    for (what, executed) in [("ran", &attempt.executed), ("checked", &attempt.checked)] {
+        if let Some(executed) = executed {
+            let (engine, class) = (words::line(&executed.engine), executed.class);
+            lines.push(format!("{what} in {engine} ({class}): {}", words::exit(&executed.exit)));
+        }
+    }
+    if let Some(findings) = &attempt.findings {
+        lines.push(match findings.is_empty() {
+            true => "judged: nothing to object to".to_owned(),
+            false => format!("judged: {}", Verdict::of(findings)),
+        });
+        lines.extend(findings.iter().map(words::finding));
+    }
+    if let Some(critique) = &attempt.critique {
+        lines.push(words::line(&format!("critique: {critique}")));
+    }
+    if lines.is_empty() {
+        lines.push("nothing yet".to_owned());
+    }
+    lines
+}

@@ -1,0 +1,140 @@
+//! The local engine as commands use it: where runs are kept, who drives them, and which one a
+//! person means.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moothall_core::RunId;
+use moothall_core::model::ModelName;
+use moothall_engine::{EngineError, RunLock};
+use moothall_store::{NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError};
+use serde_json::Value;
+
+use crate::error::CliError;
+use crate::folders::Folders;
+
+/// The file below the data folder that holds all runs.
+pub(crate) const FILE_NAME: &str = "moothall.db";
+
+/// The first characters of an id that tell it from others: the time in milliseconds.
+const SHORT_ID_CHARS: usize = 13;
+
+/// A look at a lock holds it for a moment, so a lock that is held is tried again.
+const LOCK_AGAIN: Duration = Duration::from_millis(40);
+const LOCK_TRIES: u32 = 3;
+
+/// Where runs are kept on this machine.
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) store: Arc<dyn Store>,
+    locks: PathBuf,
+}
+
+impl Local {
+    /// Opens the store, and makes it where there is none.
+    pub(crate) async fn open(folders: &Folders) -> Result<Self, CliError> {
+        let path = folders.data.join(FILE_NAME);
+        let store = SqliteStore::open(&path).await.map_err(|error| {
+            let opened = CliError::failed("the runs cannot be read");
+            match &error {
+                StoreError::NotADatabase { .. } | StoreError::ForeignDatabase { .. } => opened
+                    .with_hint(
+                        "move the file away, or choose another folder with `MOOTHALL_DATA_DIR`",
+                    ),
+                _ => opened,
+            }
+            .with_source(error)
+        })?;
+        Ok(Self { store: Arc::new(store), locks: folders.state.join("locks") })
+    }
+
+    /// Opens the store where there is one. To look is not to make.
+    pub(crate) async fn open_existing(folders: &Folders) -> Result<Option<Self>, CliError> {
+        match folders.data.join(FILE_NAME).symlink_metadata() {
+            Ok(_) => Self::open(folders).await.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Takes the right to drive a run.
+    pub(crate) async fn lock(&self, run_id: &RunId) -> Result<RunLock, EngineError> {
+        let mut tries = 1;
+        loop {
+            match RunLock::take(&self.locks, run_id) {
+                Err(EngineError::Busy(_)) if tries < LOCK_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(LOCK_AGAIN).await;
+                }
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Whether somebody drives the run at the moment.
+    pub(crate) fn is_driven(&self, run_id: &RunId) -> bool {
+        RunLock::is_held(&self.locks, run_id)
+    }
+
+    /// The run that a person means.
+    pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
+        let id = match self.store.find_runs(words).await.map_err(broken)? {
+            RunMatch::One(id) => id,
+            RunMatch::None => return Err(no_such_run(words)),
+            RunMatch::Several(ids) => {
+                let ids: Vec<&str> = ids.iter().map(RunId::as_str).collect();
+                return Err(CliError::usage(format!("`{words}` is the beginning of several runs"))
+                    .with_hint(format!("write more of it; they are\n  {}", ids.join("\n  "))));
+            }
+        };
+        let row = self.store.run(&id).await.map_err(broken)?;
+        row.ok_or_else(|| no_such_run(words))
+    }
+}
+
+/// Opens the store and finds a run in it.
+pub(crate) async fn open_and_find(
+    folders: &Folders,
+    words: &str,
+) -> Result<(Local, RunRow), CliError> {
+    let local = Local::open_existing(folders).await?.ok_or_else(|| no_such_run(words))?;
+    let row = local.find(words).await?;
+    Ok((local, row))
+}
+
+fn no_such_run(words: &str) -> CliError {
+    CliError::usage(format!("there is no run `{words}`")).with_hint("`moothall runs` lists them")
+}
+
+/// What a person is told when the store fails in the middle of something.
+pub(crate) fn broken(error: StoreError) -> CliError {
+    CliError::failed("the runs cannot be read").with_source(error)
+}
+
+/// The beginning of an id, as it stands in lists.
+pub(crate) fn short(id: &RunId) -> &str {
+    id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
+}
+
+/// A run that begins now.
+pub(crate) fn new_run(
+    workflow: &str,
+    title: &str,
+    model: &ModelName,
+    input: Value,
+) -> Result<NewRun, CliError> {
+    let run_id = uuid::Uuid::now_v7()
+        .to_string()
+        .parse()
+        .map_err(|error: moothall_core::InvalidId| CliError::failed(error.to_string()))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(NewRun {
+        run_id,
+        workflow: workflow.to_owned(),
+        title: title.to_owned(),
+        input,
+        model: model.to_string(),
+        build: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+    })
+}

@@ -1,0 +1,50 @@
+//! `moothall image`, as far as it needs no packages. Building is tested with the library that builds.
+
+use insta::assert_snapshot;
+
+use crate::world::World;
+
+#[test]
+fn help_of_image_shows_its_commands() {
+    let world = World::new();
+    let pages = [
+        &["image", "--help"][..],
+        &["image", "build", "--help"],
+        &["image", "list", "--help"],
+        &["image", "verify", "--help"],
+    ]
+    .map(|arguments| world.run(arguments).to_string());
+    assert_snapshot!(pages.join("\n\n"));
+}
+
+#[test]
+fn no_images_are_told_with_the_way_to_some() {
+    let world = World::new();
+    let ran = world.run(&["image", "list"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran}");
+    assert_eq!(ran.stderr, "there are no images yet; `moothall image build` makes them\n");
+}
+
+#[test]
+fn image_that_is_not_built_cannot_be_verified() {
+    let world = World::new();
+    let ran = world.run(&["image", "verify", "python"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+    let expected =
+        "error: image `python`: it has not been built\nhint: `moothall image build` makes it\n";
+    assert_eq!(ran.stderr, expected);
+    let ran = world.run(&["image", "verify"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+    let expected =
+        "error: there are no images to verify\nhint: `moothall image build` makes them\n";
+    assert_eq!(ran.stderr, expected);
+}
+
+#[test]
+fn image_without_a_recipe_is_told_those_that_have_one() {
+    let ran = World::new().run(&["image", "build", "rust"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+    let expected =
+        "error: image `rust`: there is no recipe of that name; there are debate, python, data\n";
+    assert_eq!(ran.stderr, expected);
+}

@@ -1,0 +1,280 @@
+//! `moothall run` from end to end: programs really run, in real sandboxes. The gate builds the images
+//! and names their folder in `MOOTHALL_TEST_IMAGES`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use moothall_testkit::{Behaviour, Fault};
+use serde_json::{Value, json};
+
+use crate::fake::Fake;
+use crate::world::{Ran, World, filtered};
+
+/// A world whose data folder has the images.
+fn world() -> World {
+    let world = World::new();
+    let named = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
+    let images = named.unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").unwrap();
+        Path::new(&home).join(".cache/moothall/images-data/images")
+    });
+    assert!(
+        images.is_dir(),
+        "no images in {}; `moothall image build` makes them",
+        images.display()
+    );
+    let data = world.root().join("home/.local/share/moothall");
+    fs_err::create_dir_all(&data).unwrap();
+    fs_err::os::unix::fs::symlink(images, data.join("images")).unwrap();
+    world
+}
+
+/// The quickest engine. The others have tests of their own.
+const RUN: [&str; 3] = ["run", "--isolation", "runc"];
+
+fn run(world: &World, more: &[&str]) -> Ran {
+    world.run(&[&RUN[..], more].concat())
+}
+
+const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
+
+/// A program as the fake provider writes it.
+fn program(code: &str) -> String {
+    json!({"reasoning": "So.", "code": code, "dependencies": [], "confidence": 0.9}).to_string()
+}
+
+/// A provider that answers its calls by this list, hangs on what is `None`, and tells when it does.
+fn provider(world: &World, answers: Vec<Option<String>>) -> (Fake, mpsc::Receiver<()>) {
+    let fake = Fake::start();
+    let next = Arc::new(AtomicUsize::new(0));
+    let (hangs, hanging) = mpsc::channel();
+    fake.respond_with(move |_| match answers.get(next.fetch_add(1, Ordering::SeqCst)) {
+        Some(Some(text)) => Behaviour::text(text),
+        Some(None) => {
+            let _ = hangs.send(());
+            Fault::Hang.into()
+        }
+        None => Fault::Unauthorized.into(),
+    });
+    fake.configure(world, "");
+    (fake, hanging)
+}
+
+fn signal(process: u32, name: &str) {
+    let order = format!("kill -{name} \"$0\"");
+    let sent = Command::new("sh").args(["-c", &order, &process.to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn runs(world: &World) -> Value {
+    world.run(&["runs", "--json"]).json()["runs"].clone()
+}
+
+#[test]
+fn primes_of_the_demonstration_pass_and_are_printed() {
+    let world = world();
+    let asked = ["--model", "demo", "print the first 20 primes", "--expect", r"regex:^2\s+3\s+5"];
+    assert_snapshot!(run(&world, &asked));
+}
+
+#[test]
+fn without_a_contract_a_program_ran_and_did_not_pass() {
+    let world = world();
+    assert_snapshot!(run(&world, &["--model", "demo", "print the first 3 primes"]));
+}
+
+#[test]
+fn second_attempt_learns_from_the_critique_and_passes() {
+    let world = world();
+    world.write("sales.csv", "month,amount\njan,10\nfeb,20\n");
+    let asked = [
+        "--model",
+        "demo",
+        "add up the amounts in sales.csv",
+        "--input",
+        "sales.csv",
+        "--expect",
+        "regex:30",
+        "--receipt",
+        "receipt",
+    ];
+    assert_snapshot!(run(&world, &asked));
+    assert_snapshot!(world.run(&["verify", "receipt"]));
+}
+
+#[test]
+fn made_up_data_does_not_pass() {
+    let world = world();
+    let asked =
+        ["--model", "demo", "read users.json and print the usernames", "--expect", "regex:."];
+    let ran = run(&world, &asked);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_snapshot!(ran);
+}
+
+#[test]
+fn result_is_one_json_object_where_it_is_asked_for() {
+    let world = world();
+    let ran = run(&world, &["--model", "demo", "--json", "print the first 3 primes"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+    let mut report = ran.json();
+    // The demonstration's words and the sandbox's numbers have tests of their own.
+    for field in ["code", "input", "attempts", "stdout", "latency_ms"] {
+        assert!(report.as_object_mut().unwrap().shift_remove(field).is_some(), "{field} in {ran}");
+    }
+    assert_snapshot!(filtered(&format!("{report:#}")));
+}
+
+#[test]
+fn other_programs_talk_json_over_standard_input_and_output() {
+    let world = world();
+    let (_fake, _) = provider(&world, vec![Some(program("print(open('/inputs/a.txt').read())"))]);
+    let request = json!({
+        "task": "print a.txt",
+        "inputs": {"a.txt": "hello"},
+        "expect": {"text": "hello"},
+        "attempts": 1,
+    });
+    let arguments = [&RUN[..], &FAKE, &["--stdio"]].concat();
+    let ran = world.run_with_input(&arguments, request.to_string().as_bytes());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (result, events) = lines.split_last().unwrap();
+    assert_eq!(result["result"]["result"], "passed", "{ran}");
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let expected = [
+        "run_started",
+        "attempt_started",
+        "model_replied",
+        "code_generated",
+        "executed",
+        "judged",
+        "run_finished",
+    ];
+    assert_eq!(names, expected);
+
+    let ran = world.run_with_input(&arguments, b"{\"task\": 3}");
+    assert_eq!(ran.code, Some(2), "{ran}");
+    let told = ran.json();
+    assert_eq!(told["error"]["exit_code"], 2, "{ran}");
+}
+
+#[test]
+fn check_judges_in_a_sandbox_of_its_own_and_files_come_back() {
+    let world = world();
+    let code =
+        "import os\nos.makedirs('out', exist_ok=True)\nopen('out/sum.txt', 'w').write('3')\n";
+    let (_fake, _) = provider(&world, vec![Some(program(code))]);
+    world.write("check.py", "assert open('/inputs/out/sum.txt').read() == '3'\n");
+    let more = [
+        "write 1 + 2 into sum.txt",
+        "--check",
+        "check.py",
+        "--leaves",
+        "sum.txt",
+        "--output",
+        "kept",
+    ];
+    let ran = run(&world, &[&FAKE[..], &more].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(world.read("kept/sum.txt"), "3");
+    assert_snapshot!(ran);
+}
+
+#[test]
+fn ctrl_c_cancels_the_run_and_leaves_no_sandbox() {
+    let world = world();
+    let (_fake, hanging) = provider(&world, vec![None]);
+    let arguments = [&RUN[..], &FAKE, &["print 3"]].concat();
+    let child = world.command(&arguments).spawn().unwrap();
+    hanging.recv_timeout(Duration::from_secs(60)).unwrap();
+    signal(child.id(), "INT");
+    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert_eq!(runs(&world)[0]["state"], "cancelled");
+    let left = world.run(&["sandbox", "list", "--json"]);
+    assert!(!left.stdout.contains("moothall-"), "{left}");
+}
+
+#[test]
+fn killed_run_goes_on_and_asks_nothing_again() {
+    let world = world();
+    let answers = vec![
+        Some(program("raise SystemExit(3)")),
+        None,
+        Some("It ends with 3. Print 3 instead.".to_owned()),
+        Some(program("print(3)")),
+    ];
+    let (fake, hanging) = provider(&world, answers);
+    let task = ["print 3", "--expect", "text:3"];
+    let arguments = [&RUN[..], &FAKE, &task].concat();
+    let mut child = world.command(&arguments).spawn().unwrap();
+    // The first program was written and run; its critique never comes.
+    hanging.recv_timeout(Duration::from_secs(60)).unwrap();
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let before = runs(&world);
+    assert_eq!((&before[0]["state"], &before[0]["is_driven"]), (&json!("running"), &json!(false)));
+    let id = before[0]["run_id"].as_str().unwrap();
+
+    let ran = world.run(&["resume", "--config", "fake.toml", id, "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let after = ran.json();
+    assert_eq!((&after["result"], &after["attempts"][1]["attempt"]), (&json!("passed"), &json!(2)));
+    // One program, a critique that was asked for twice because nobody answered it, one program.
+    assert_eq!(fake.stats().received, 4);
+}
+
+#[test]
+fn used_up_budget_pauses_the_run_and_more_lets_it_go_on() {
+    let world = world();
+    let (fake, _) = provider(&world, vec![Some(program("print(3)"))]);
+    let task = ["print 3", "--expect", "text:3", "--budget", "0.0001"];
+    let ran = run(&world, &[&FAKE[..], &task].concat());
+    assert_eq!(ran.code, Some(5), "{ran}");
+    assert_eq!(fake.stats().received, 0);
+    let runs = runs(&world);
+    let id = runs[0]["run_id"].as_str().unwrap();
+    let ran = world.run(&["resume", "--config", "fake.toml", id, "--budget", "1"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3\n"), "{ran}");
+}
+
+#[test]
+fn recorded_run_is_repeated_without_anyone_being_asked() {
+    let world = world();
+    let (fake, _) = provider(&world, vec![Some(program("print(3)"))]);
+    let task = ["print 3", "--expect", "text:3"];
+    let recorded = run(&world, &[&FAKE[..], &task, &["--record", "kept"]].concat());
+    assert_eq!(recorded.code, Some(0), "{recorded}");
+    drop(fake);
+    let repeated = run(&world, &[&FAKE[..], &task, &["--replay", "kept"]].concat());
+    assert_eq!((repeated.code, repeated.stdout.as_str()), (Some(0), "3\n"), "{repeated}");
+}
+
+#[test]
+fn log_has_the_five_lines_of_a_run_and_no_word_of_the_task() {
+    let world = world().with("MOOTHALL_LOG__FORMAT", "json");
+    let (_fake, _) = provider(&world, vec![Some(program("print(3)"))]);
+    let task = ["-v", "print the secret number", "--expect", "text:3"];
+    let ran = run(&world, &[&FAKE[..], &task].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!ran.stderr.contains("secret"), "{ran}");
+    let lines = ran.stderr.lines().filter(|line| line.contains("\"target\":\"moothall::run\""));
+    let lines: Vec<String> = lines
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            let sandbox = line.get("sandbox").and_then(Value::as_str).map(str::len);
+            if sandbox.is_some_and(|length| length > 0) {
+                line["sandbox"] = "[SANDBOX]".into();
+            }
+            filtered(&line.to_string())
+        })
+        .collect();
+    assert_snapshot!(lines.join("\n"));
+}

@@ -1,0 +1,197 @@
+//! Runs that are there before a command looks at them: driven by the real engine into the store of a
+//! world, with answers from a script instead of models and sandboxes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use moothall_core::model::{FailureKind, ModelFailure, ModelReply, StopReason, Usage, UsageBasis};
+use moothall_core::money::Spent;
+use moothall_core::receipt::Timing;
+use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
+use moothall_core::sandbox::{
+    Attestation, Execution, Exit, FileRef, IsolationClass, Limits, Output,
+};
+use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, RunId, Sha256Hex};
+use moothall_engine::{Driver, Ended, PerformFuture, Performed, Performer, RunLock};
+use moothall_store::{NewRun, SqliteStore, Store};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::world::World;
+
+/// A file that programs in these scenes leave.
+pub(crate) const CHART: &[u8] = b"\x89PNG a chart";
+
+/// A store and a runtime to use it with.
+pub(crate) struct Scene {
+    runtime: Runtime,
+    pub(crate) store: Arc<dyn Store>,
+    state: PathBuf,
+}
+
+/// What a model or a sandbox answers, by the effect's id. What is not listed is never answered.
+pub(crate) type Script = BTreeMap<&'static str, EffectResult>;
+
+impl Scene {
+    pub(crate) fn new(world: &World) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let home = world.root().join("home");
+        let path = home.join(".local/share/moothall/moothall.db");
+        let store = runtime.block_on(SqliteStore::open(&path)).unwrap();
+        Self { runtime, store: Arc::new(store), state: home.join(".local/state/moothall") }
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// The right to drive a run, as another process would have it.
+    pub(crate) fn lock(&self, id: &RunId) -> RunLock {
+        RunLock::take(&self.state.join("locks"), id).unwrap()
+    }
+
+    /// Makes a run and drives it as far as the script goes. The number makes its id and its time.
+    pub(crate) fn run(&self, number: u32, task: &str, script: Script) -> RunId {
+        let id: RunId = format!("019a85c{number:x}-2f6e-7cc1-a5a0-3b0a4f1d2e3c").parse().unwrap();
+        let model: moothall_core::model::ModelName = "openai/gpt-4.1-mini".parse().unwrap();
+        let mut input = ReflexionInput::new(task, model, "python");
+        let expect = Expectation::Pattern { pattern: "^2 3 5".parse().unwrap() };
+        input.contract = Contract { expect: Some(expect), ..Contract::default() };
+        let run = NewRun {
+            run_id: id.clone(),
+            workflow: Reflexion::NAME.to_owned(),
+            title: task.to_owned(),
+            input: json!({ "reflexion": input, "settings": {} }),
+            model: "openai/gpt-4.1-mini".to_owned(),
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at_ms: 1_763_000_000_000 + u64::from(number) * 60_000,
+        };
+        let performer = Arc::new(Scripted { script, asked: Mutex::default() });
+        self.block_on(async {
+            self.store.create_run(run).await.unwrap();
+            self.store.keep_artifact(&id, CHART).await.unwrap();
+            let check = Box::new(|_: &serde_json::Value| Vec::new());
+            let mut workflow = Reflexion::new(input, check).unwrap();
+            let driver = Driver::new(Arc::clone(&self.store), performer.clone(), id.clone());
+            // Where the script ends, the process is killed.
+            tokio::select! {
+                ended = driver.drive(&mut workflow) => drop::<Ended>(ended.unwrap()),
+                () = performer.stuck() => {}
+            }
+        });
+        id
+    }
+}
+
+#[derive(Debug)]
+struct Scripted {
+    script: Script,
+    /// Everything that was asked for, answered or not.
+    asked: Mutex<Vec<EffectId>>,
+}
+
+impl Scripted {
+    async fn stuck(&self) {
+        let is_stuck = || {
+            let asked = self.asked.lock().unwrap();
+            asked.iter().any(|id| !self.script.contains_key(id.as_str()))
+        };
+        while !is_stuck() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Performer for Scripted {
+    fn perform<'a>(&'a self, id: &'a EffectId, _: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            self.asked.lock().unwrap().push(id.clone());
+            let timing = Timing { latency_ms: 1200, tries: 1 };
+            match self.script.get(id.as_str()) {
+                Some(result) => Performed { result: result.clone(), timing },
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    /// What is under way counts for nothing here: when it is counted is a matter of time.
+    fn spent(&self) -> Option<Spent> {
+        let asked = self.asked.lock().unwrap();
+        let answered = asked.iter().filter(|id| self.script.contains_key(id.as_str()));
+        let calls = answered.filter(|id| !id.as_str().ends_with("/execute")).count() as u64;
+        let usd = MicroUsd::new(calls * 1250);
+        Some(Spent { usd, tokens: calls * 300, ..Spent::default() })
+    }
+}
+
+/// A model's answer with a program in it.
+pub(crate) fn program(code: &str) -> EffectResult {
+    says(
+        &json!({
+            "reasoning": "It is simple.",
+            "code": code,
+            "dependencies": [],
+            "confidence": 0.9,
+        })
+        .to_string(),
+    )
+}
+
+/// A model's answer in words.
+pub(crate) fn says(text: &str) -> EffectResult {
+    EffectResult::ModelReplied(ModelReply {
+        text: text.to_owned(),
+        stop: StopReason::End,
+        model: "gpt-4.1-mini".to_owned(),
+        usage: Usage { input: 280, output: 20, ..Usage::default() },
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: Some(MicroUsd::new(1250)),
+    })
+}
+
+/// The budget says no.
+pub(crate) fn over_budget() -> EffectResult {
+    let detail = "the call may cost $0.01, but only $0.001 of the run's $0.001 are left";
+    EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, detail))
+}
+
+/// A program that ended like this, printed this and left a chart.
+pub(crate) fn ran(code: i32, stdout: &str, stderr: &str) -> EffectResult {
+    let output = |text: &str| Output { text: text.to_owned(), truncated: false };
+    let chart = FileRef { sha256: Sha256Hex::of(CHART), bytes: CHART.len() as u64 };
+    EffectResult::Executed(Box::new(Execution {
+        exit: Exit::Exited { code },
+        stdout: output(stdout),
+        stderr: output(stderr),
+        files: BTreeMap::from([("plots/chart.png".parse().unwrap(), chart)]),
+        left_behind: Vec::new(),
+        attestation: Attestation {
+            engine: "microvm".to_owned(),
+            engine_version: "7.2".to_owned(),
+            class: IsolationClass::EmulatedVm,
+            image: "python".to_owned(),
+            image_sha256: Sha256Hex::of(b"image"),
+            guest_sha256: Sha256Hex::of(b"guest"),
+            limits: Limits::default(),
+            held_by: BTreeMap::new(),
+            self_tests: Vec::new(),
+        },
+    }))
+}
+
+/// The second program does what it must.
+pub(crate) fn second_try() -> Script {
+    BTreeMap::from([
+        ("attempt-1/generate", program("print(1 / 0)\n")),
+        ("attempt-1/execute", ran(1, "", "ZeroDivisionError: division by zero\n")),
+        ("attempt-1/critique", says("It divides by zero.\u{1b}[2J\nDo not.")),
+        ("attempt-2/generate", program("print('2 3 5')\n")),
+        ("attempt-2/execute", ran(0, "2 3 5\n", "")),
+    ])
+}
+
+/// The model never answers.
+pub(crate) fn no_answer() -> Script {
+    Script::new()
+}

@@ -1,0 +1,40 @@
+use super::*;
+
+/// An ELF header with one program header of this kind.
+fn elf(kind: u8, header: u8) -> Vec<u8> {
+    let mut elf = vec![0; 64 + 56];
+    elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    elf[16] = kind;
+    elf[32] = 64;
+    elf[54] = 56;
+    elf[56] = 1;
+    elf[64] = header;
+    elf
+}
+
+#[track_caller]
+fn check(elf: &[u8], expected: Result<(), &str>) {
+    let checked = check_static(elf).map_err(|error| error.to_string());
+    assert_eq!(checked.as_ref().map_err(String::as_str), expected.as_ref().map_err(|text| *text));
+}
+
+#[test]
+fn takes_a_static_file_that_is_position_independent() {
+    check(&elf(3, 1), Ok(()));
+}
+
+#[test]
+fn refuses_what_needs_a_loader() {
+    check(&elf(3, 3), Err("it is linked dynamically"));
+}
+
+#[test]
+fn refuses_what_is_not_position_independent() {
+    check(&elf(2, 1), Err("it is not position-independent"));
+}
+
+#[test]
+fn refuses_what_is_no_elf_file_or_ends_early() {
+    check(b"#!/bin/sh", Err("it is not an ELF file of 64 bits"));
+    check(&elf(3, 1)[..60], Err("it ends in its header"));
+}
