@@ -11,6 +11,7 @@ mod check;
 mod codegen;
 mod fuzz;
 mod guest;
+mod leak;
 mod shell;
 mod tidy;
 mod tokens;
@@ -37,6 +38,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// Builds the agent that runs inside sandboxes, as one static file.
     Guest,
+    /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
+    Leak(leak::Args),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Bench(bench) => bench::run(&bench),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
+        Task::Leak(args) => leak::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

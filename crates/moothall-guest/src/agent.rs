@@ -44,8 +44,8 @@ pub trait World {
     fn backlog(&self) -> usize;
     /// Stops the program that runs.
     fn kill(&mut self);
-    /// Looks for files.
-    fn list(&mut self, folder: &GuestPath, most: u32) -> Result<FromGuest, Refusal>;
+    /// Looks for files below a folder of the workspace, or in all of it.
+    fn list(&mut self, folder: Option<&GuestPath>, most: u32) -> Result<FromGuest, Refusal>;
     /// Opens a file.
     fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, Refusal>;
 }
@@ -252,7 +252,7 @@ impl<W: World> Agent<W> {
             }
             // The program ended while the host was asking: there is nothing to say to that.
             ToGuest::Kill => Ok(()),
-            ToGuest::List { folder, most } => match self.world.list(&folder, most) {
+            ToGuest::List { folder, most } => match self.world.list(folder.as_ref(), most) {
                 Ok(listing) => self.say_or_refuse(&listing),
                 Err(refusal) => self.answer(Err(refusal)),
             },

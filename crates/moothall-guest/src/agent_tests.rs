@@ -72,7 +72,8 @@ impl World for Diary {
         self.lines.push("kill".to_owned());
     }
 
-    fn list(&mut self, folder: &GuestPath, most: u32) -> Result<FromGuest, Refusal> {
+    fn list(&mut self, folder: Option<&GuestPath>, most: u32) -> Result<FromGuest, Refusal> {
+        let folder = folder.map_or(".", GuestPath::as_str);
         self.lines.push(format!("list {folder} {most}"));
         let files = vec![FoundFile { path: "a".parse().unwrap(), bytes: 1 }];
         Ok(FromGuest::Listing { files, others: Vec::new() })
@@ -155,7 +156,7 @@ fn tells_the_world_what_it_hears_and_the_host_what_came_of_it() {
         data(Channel::File, 70_000),
         frame(&ToGuest::End),
         frame(&ToGuest::Park { argv: vec!["python3".to_owned()] }),
-        frame(&ToGuest::List { folder: "out".parse().unwrap(), most: 3 }),
+        frame(&ToGuest::List { folder: "out".parse().ok(), most: 3 }),
         frame(&ToGuest::Get { path: "a".parse().unwrap(), most_bytes: 40_000 }),
         frame(&run("program")),
         data(Channel::Stdin, 10),
@@ -372,7 +373,7 @@ proptest! {
                 6 => data(Channel::File, bytes.len()),
                 7 => data(Channel::Stdin, bytes.len()),
                 8 => frame(&ToGuest::Get { path: "a".parse().unwrap(), most_bytes: 9 }),
-                9 => frame(&ToGuest::List { folder: "a".parse().unwrap(), most: 9 }),
+                9 => frame(&ToGuest::List { folder: "a".parse().ok(), most: 9 }),
                 10 => {
                     agent.ended(ENDED).unwrap();
                     Vec::new()

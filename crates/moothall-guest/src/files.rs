@@ -93,6 +93,22 @@ pub(crate) fn create(
     Ok(NewFile { file: file.into(), ownership, folder, name: name.to_owned(), kept: false })
 }
 
+/// Makes a folder at the top, where there is nothing yet.
+pub(crate) fn make_folder(
+    base: impl AsFd,
+    name: &str,
+    ownership: Ownership,
+) -> Result<(), Refusal> {
+    let refusal = |error| Refusal::because(format_args!("make `{name}`"))(error);
+    match rustix::fs::mkdirat(&base, name, Mode::RWXU) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => return Ok(()),
+        Err(error) => return Err(refusal(error)),
+    }
+    let made = open_folder(&base, name).map_err(refusal)?;
+    set_ownership(&made, ownership, Mode::from_raw_mode(0o755)).map_err(refusal)
+}
+
 /// Opens a regular file of at most so many bytes.
 pub(crate) fn open(
     base: impl AsFd,
@@ -119,8 +135,13 @@ pub(crate) fn open(
     Ok(File::from(file).take(most_bytes))
 }
 
-/// The regular files below a folder, sorted. A folder that is not there has none.
-pub(crate) fn list(base: impl AsFd, folder: &GuestPath, most: u32) -> Result<FromGuest, Refusal> {
+/// The regular files below a folder, or all below the base, sorted. A folder that is not there has
+/// none.
+pub(crate) fn list(
+    base: impl AsFd,
+    folder: Option<&GuestPath>,
+    most: u32,
+) -> Result<FromGuest, Refusal> {
     let mut listing = Listing {
         files: Vec::new(),
         others: Vec::new(),
@@ -128,11 +149,17 @@ pub(crate) fn list(base: impl AsFd, folder: &GuestPath, most: u32) -> Result<Fro
         most: usize::try_from(most).unwrap_or(MOST_FILES).min(MOST_FILES),
         looked_at: 0,
     };
-    let opened = walk(base, folder, None).and_then(|(parent, name)| open_folder(&parent, name));
+    let opened = match folder {
+        Some(folder) => {
+            walk(base, folder, None).and_then(|(parent, name)| open_folder(&parent, name))
+        }
+        None => open_folder(base, "."),
+    };
+    let folder = folder.map_or(".", GuestPath::as_str);
     match opened {
         Ok(opened) => listing.enter(opened, ""),
         Err(Errno::NOENT) => {}
-        Err(Errno::NOTDIR) => listing.note(folder.as_str(), "is not a folder"),
+        Err(Errno::NOTDIR) => listing.note(folder, "is not a folder"),
         Err(error) => return Err(Refusal::because(format_args!("list `{folder}`"))(error)),
     }
     Ok(listing.into_message())

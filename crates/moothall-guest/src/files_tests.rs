@@ -30,7 +30,7 @@ fn get(base: &OwnedFd, from: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
 }
 
 fn listed(base: &OwnedFd, of: &str, most: u32) -> (Vec<String>, Vec<String>) {
-    match list(base, &path(of), most).unwrap() {
+    match list(base, Some(&path(of)), most).unwrap() {
         FromGuest::Listing { files, others } => {
             let show = |file: FoundFile| format!("{} {}", file.path, file.bytes);
             (files.into_iter().map(show).collect(), others)

@@ -27,6 +27,12 @@ def _moothall_loader():
     early = {name.partition(".")[0] for name in set(sys.modules) - before}
     early |= {"importlib", "json", "os", "random", "resource", "signal"}
 
+    # What is here stays: the collector need not look at it again, and does not touch its pages.
+    import gc
+
+    gc.collect()
+    gc.freeze()
+    early.add("gc")
     os.kill(os.getpid(), signal.SIGSTOP)
 
     pieces = []

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use moothall_core::guest::{Channel, Ended, FromGuest, Place, RunRequest, WayToEnd};
-use moothall_core::sandbox::GuestPath;
+use moothall_core::sandbox::{ExecuteRequest, GuestPath};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::thread::{Gid, Uid};
@@ -183,6 +183,15 @@ impl Machine {
         }
     }
 
+    /// What belongs to the program.
+    fn programs_own(&self) -> Ownership {
+        let owner = match &self.home {
+            Home::MicroVm(_) => Some((Uid::from_raw(USER), Gid::from_raw(USER))),
+            Home::Container(container) => container.user,
+        };
+        Ownership { owner, mode: Mode::from_raw_mode(0o644) }
+    }
+
     /// Hands the program to the interpreter that waits. One that has died meanwhile is no reason
     /// not to run it.
     fn launch_parked(&mut self, request: &RunRequest) -> Result<Option<(Pid, Streams)>, Refusal> {
@@ -243,14 +252,7 @@ impl World for Machine {
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<NewFile, Refusal> {
         let given = Ownership { owner: None, mode: Mode::from_raw_mode(0o444) };
         match (place, &self.home) {
-            (Place::Workspace, home) => {
-                let owner = match home {
-                    Home::MicroVm(_) => Some((Uid::from_raw(USER), Gid::from_raw(USER))),
-                    Home::Container(container) => container.user,
-                };
-                let ownership = Ownership { owner, mode: Mode::from_raw_mode(0o644) };
-                files::create(self.workspace()?, path, ownership)
-            }
+            (Place::Workspace, _) => files::create(self.workspace()?, path, self.programs_own()),
             (Place::Inputs, Home::Container(Container { inputs, .. })) => {
                 let none = || Refusal::new("nobody here could keep the program from writing to it");
                 files::create(inputs.as_ref().ok_or_else(none)?, path, given)
@@ -284,6 +286,9 @@ impl World for Machine {
     fn run(&mut self, request: &RunRequest) -> Result<(), Refusal> {
         let program = &request.argv.first().map_or("", String::as_str);
         let limits = &request.limits;
+        // Programs are told to leave files there; most do not make it themselves.
+        let own = self.programs_own();
+        files::make_folder(self.workspace()?, ExecuteRequest::OUTPUT_FOLDER, own)?;
         if !self.parked.as_ref().is_some_and(|parked| parked.fits(request)) {
             self.unpark()?;
         }
@@ -328,7 +333,7 @@ impl World for Machine {
         }
     }
 
-    fn list(&mut self, folder: &GuestPath, most: u32) -> Result<FromGuest, Refusal> {
+    fn list(&mut self, folder: Option<&GuestPath>, most: u32) -> Result<FromGuest, Refusal> {
         files::list(self.workspace()?, folder, most)
     }
 

@@ -13,7 +13,7 @@ use crate::image::ImageStore;
 use crate::jail::JailCommand;
 use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
 use crate::oci::{Oci, OciOptions};
-use crate::probe::{ProbeReport, probe};
+use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::sandboxes::{Policy, ProbedEngine, SharedKernel, choose};
 use crate::{Engine, EngineName, GuestBinary, Registry, SandboxError};
 
@@ -183,8 +183,10 @@ impl Host {
         let user = rustix::process::geteuid().as_raw();
         let (name, version, class) = (engine.name(), engine.version(), engine.class());
         let guest = self.guest.sha256;
-        let parts =
-            format!("1\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}{kernel}{user}");
+        let tried = Sha256Hex::of(PROGRAM.as_bytes());
+        let parts = format!(
+            "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}{kernel}{user}"
+        );
         Sha256Hex::of(parts.as_bytes())
     }
 

@@ -76,6 +76,33 @@ impl Lease {
         &mut self.session
     }
 
+    /// Takes everything out of `/workspace`, as far as it may be brought back: regular files, and
+    /// no more of them than a program may leave.
+    pub(crate) async fn pack(&mut self) -> Result<BTreeMap<GuestPath, Vec<u8>>, SandboxError> {
+        let mut brought = Brought::default();
+        self.fetch(None, &mut brought).await?;
+        for left in &brought.left_behind {
+            tracing::warn!(sandbox = self.name(), left, "not kept while a sandbox rests");
+        }
+        Ok(brought.files)
+    }
+
+    /// Puts files into `/workspace`.
+    pub(crate) async fn unpack(
+        &mut self,
+        files: &BTreeMap<GuestPath, Vec<u8>>,
+    ) -> Result<(), SandboxError> {
+        for (path, bytes) in files {
+            self.session.put(Place::Workspace, path, bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends it.
+    pub async fn end(self) {
+        self.end.finish().await;
+    }
+
     /// Runs one program. The wall limit counts from now. A program that crashes, hangs or prints
     /// too much is `Ok`; an error means that it did not run, and says whether another sandbox may
     /// do better. Dropping the future kills the program.
@@ -124,7 +151,11 @@ impl Lease {
         let mut brought = Brought::default();
         if told && request.collect {
             // Files that cannot be fetched are left behind; what the program printed is not.
-            if let Err(error) = self.fetch(&mut brought).await {
+            let fetched = match ExecuteRequest::OUTPUT_FOLDER.parse() {
+                Ok(folder) => self.fetch(Some(&folder), &mut brought).await,
+                Err(_) => Ok(()),
+            };
+            if let Err(error) = fetched {
                 brought.left_behind.push(error.failure().detail);
             }
         }
@@ -174,11 +205,12 @@ impl Lease {
         Ok(self.session.run(run, request.stdin.as_bytes(), listener).await)
     }
 
-    async fn fetch(&mut self, brought: &mut Brought) -> Result<(), SandboxError> {
-        let folder: GuestPath = ExecuteRequest::OUTPUT_FOLDER
-            .parse()
-            .map_err(|_| SandboxError::Request("the output folder has no name".to_owned()))?;
-        let (found, others) = self.session.list(&folder, MOST_FILES).await?;
+    async fn fetch(
+        &mut self,
+        folder: Option<&GuestPath>,
+        brought: &mut Brought,
+    ) -> Result<(), SandboxError> {
+        let (found, others) = self.session.list(folder, MOST_FILES).await?;
         brought.left_behind.extend(others);
         let mut total = 0;
         for file in found {
@@ -187,7 +219,10 @@ impl Lease {
                 brought.left_behind.push(format!("{}: larger than {room} bytes", file.path));
                 continue;
             }
-            let inside: Result<GuestPath, _> = format!("{folder}/{}", file.path).parse();
+            let inside = match folder {
+                Some(folder) => format!("{folder}/{}", file.path).parse(),
+                None => Ok(file.path.clone()),
+            };
             let Ok(inside) = inside else {
                 brought.left_behind.push(format!("{}: its path is too long", file.path));
                 continue;

@@ -14,6 +14,7 @@ pub mod image;
 pub mod jail;
 mod lease;
 pub mod microvm;
+mod named;
 pub mod oci;
 mod pool;
 mod probe;
@@ -27,6 +28,7 @@ pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Ves
 pub use crate::error::SandboxError;
 pub use crate::host::{Host, HostOptions};
 pub use crate::lease::{Executed, Lease};
+pub use crate::named::{NamedSandboxes, Visit};
 pub use crate::pool::PoolOptions;
 pub use crate::probe::{ProbeReport, probe};
 pub use crate::registry::{Container, Leaves, ProcessId, Record, RecordGuard, Registry};

@@ -5,10 +5,11 @@
 //! too. Who asks when the budget is used up waits; nothing runs for them meanwhile, so no limit of
 //! theirs does either.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::sandbox::Labels;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::{Engine, SandboxError, Spec, Vessel};
@@ -45,6 +46,8 @@ struct Inner {
     options: PoolOptions,
     memory: Arc<Semaphore>,
     state: Mutex<State>,
+    /// Told whenever a sandbox comes to a shelf.
+    put: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -70,21 +73,35 @@ impl Pool {
     pub(crate) fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Self {
         let units = usize::try_from(options.memory_bytes / MIB).unwrap_or(usize::MAX);
         let memory = Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS)));
-        let state = Mutex::new(State::default());
-        Self { inner: Arc::new(Inner { engine, options, memory, state }) }
+        let (state, put) = (Mutex::default(), Notify::new());
+        Self { inner: Arc::new(Inner { engine, options, memory, state, put }) }
     }
 
-    /// A sandbox that nobody used: one that waits, or a new one.
+    /// A sandbox that nobody used: one that waits, or a new one. Who has to wait for memory takes
+    /// one that comes to the shelf meanwhile, and ends one that comes to another shelf: they may be
+    /// what holds the memory.
     pub(crate) async fn take(&self, spec: &Spec, labels: &Labels) -> Result<Held, SandboxError> {
-        let ready = self.inner.pop(spec);
-        let taken = match ready {
-            Some(mut held) => {
+        let mut share = pin!(self.share(spec));
+        let taken = loop {
+            // Listened to before the shelf is looked at, so that nothing comes in between.
+            let mut put = pin!(self.inner.put.notified());
+            put.as_mut().enable();
+            if let Some(mut held) = self.inner.pop(spec) {
                 held.vessel.end.assign(labels);
-                Ok(held)
+                break Ok(held);
             }
-            None => {
-                let share = self.share(spec).await?;
-                self.inner.engine.start(spec, labels).await.map(|vessel| Held { vessel, share })
+            tokio::select! {
+                biased;
+                share = &mut share => {
+                    let share = share?;
+                    let started = self.inner.engine.start(spec, labels).await;
+                    break started.map(|vessel| Held { vessel, share });
+                }
+                () = put => {
+                    if self.waiting(spec) == 0 && let Some(other) = self.inner.pop_other(spec) {
+                        other.vessel.end.finish().await;
+                    }
+                }
             }
         };
         self.fill(spec);
@@ -212,7 +229,10 @@ impl Inner {
         };
         shelf.coming = shelf.coming.saturating_sub(1);
         match started {
-            Ok(held) if !closed => shelf.waiting.push(held),
+            Ok(held) if !closed => {
+                shelf.waiting.push(held);
+                self.put.notify_waiters();
+            }
             Ok(_) => {}
             // Whoever asks next starts one in the foreground and is told what is wrong.
             Err(error) => tracing::warn!(%error, "a sandbox for the pool did not start"),

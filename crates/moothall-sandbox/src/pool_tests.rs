@@ -67,6 +67,30 @@ async fn who_asks_beyond_the_memory_waits_for_one_to_end() {
     drop(second);
 }
 
+/// What was being started for the pool held all the memory, and who asked meanwhile waited for
+/// memory that nobody would give back.
+#[tokio::test]
+async fn who_waits_for_memory_takes_what_comes_to_the_shelf() {
+    let engine = Arc::new(FakeEngine::new(idle));
+    let pool = pool(&engine, 1, 1);
+    pool.expect(&spec());
+    assert_eq!(pool.waiting(&spec()), 0);
+    let held = pool.take(&spec(), &Labels::default()).await.unwrap();
+    assert_eq!(engine.started.load(Ordering::SeqCst), 1);
+    drop(held);
+}
+
+#[tokio::test]
+async fn what_comes_for_another_spec_makes_room() {
+    let engine = Arc::new(FakeEngine::new(idle));
+    let pool = pool(&engine, 1, 1);
+    pool.expect(&spec());
+    let other = Spec { image: "data".to_owned(), ..spec() };
+    let held = pool.take(&other, &Labels::default()).await.unwrap();
+    assert_eq!((pool.waiting(&spec()), engine.started.load(Ordering::SeqCst)), (0, 2));
+    drop(held);
+}
+
 #[tokio::test]
 async fn what_waits_for_another_spec_makes_room() {
     let engine = Arc::new(FakeEngine::new(idle));

@@ -21,7 +21,7 @@ use crate::{Engine, EngineName, SandboxError, Spec};
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What the program in the sandbox tries. It opens and connects; it never harms what it reaches.
-const PROGRAM: &str = include_str!("probe/probe.py");
+pub(crate) const PROGRAM: &str = include_str!("probe/probe.py");
 
 /// What was found out about an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -211,14 +211,15 @@ impl Session {
         ran
     }
 
-    /// The files below a folder of `/workspace`, and in words whatever else is there.
+    /// The files below a folder of `/workspace`, or in all of it, and in words whatever else is
+    /// there.
     pub(crate) async fn list(
         &mut self,
-        folder: &GuestPath,
+        folder: Option<&GuestPath>,
         most: u32,
     ) -> Result<(Vec<FoundFile>, Vec<String>), SandboxError> {
         let deadline = Instant::now() + EXCHANGE;
-        self.say(&ToGuest::List { folder: folder.clone(), most }, deadline).await?;
+        self.say(&ToGuest::List { folder: folder.cloned(), most }, deadline).await?;
         match self.answer(deadline).await? {
             FromGuest::Listing { files, others } => {
                 if files.len() > most as usize || others.len() > MOST_LISTED {

@@ -41,10 +41,11 @@ pub enum ToGuest {
     Run(RunRequest),
     /// Stop the program that runs.
     Kill,
-    /// Which files are below this folder of `/workspace`?
+    /// Which files are in `/workspace`?
     List {
-        /// The folder.
-        folder: GuestPath,
+        /// Only those below this folder of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<GuestPath>,
         /// The most files that are wanted.
         most: u32,
     },

@@ -40,7 +40,7 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
     assert_eq!(outcome, exited(0, "", ""));
     let file = |path: &str| FoundFile { path: guest_path(path), bytes: 2 };
     assert_eq!(
-        guest.ask(&ToGuest::List { folder: guest_path("out"), most: 10 }),
+        guest.ask(&ToGuest::List { folder: Some(guest_path("out")), most: 10 }),
         FromGuest::Listing {
             files: vec![file("file"), file("hard")],
             others: vec![
@@ -52,7 +52,7 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
         }
     );
     assert_eq!(
-        guest.ask(&ToGuest::List { folder: guest_path("elsewhere"), most: 10 }),
+        guest.ask(&ToGuest::List { folder: Some(guest_path("elsewhere")), most: 10 }),
         FromGuest::Listing {
             files: Vec::new(),
             others: vec!["`elsewhere` is not a folder".to_owned()]

@@ -45,7 +45,7 @@ if flag is None:
     flag = str(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))
 held["no-new-privileges"] = flag == "1"
 visible = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-held["own-processes"] = len(visible) < 10 and not os.path.exists("/proc/2/exe")
+held["own-processes"] = len(visible) < 10
 devices = set(os.listdir("/dev"))
 held["no-devices"] = not any(name.startswith(("sd", "vd", "nvme", "mem", "kmsg", "kvm", "tty0")) for name in devices)
 print(json.dumps(held))

@@ -7,7 +7,9 @@
 )]
 
 mod abuse;
+mod real_contract;
 mod real_images;
+mod real_leak;
 mod real_microvm;
 mod real_oci;
 mod support;

@@ -1,0 +1,227 @@
+//! What can be left on a host: processes, control groups, mounts, sockets, files, memory.
+//!
+//! Others may have sandboxes on the same host meanwhile. Theirs have owners that live, and come and
+//! go; so what counts is what has no owner and stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use moothall_core::Sha256Hex;
+use moothall_sandbox::ProcessId;
+
+use super::{DYING, reap, victim};
+
+/// How much more memory may be in files without a name than before. A template has twice as much.
+const TOLERANCE: u64 = 48 << 20;
+
+/// Names of processes that belong to sandboxes.
+const NAMES: [&str; 8] = [
+    "qemu-system",
+    "moothall-guest",
+    "moothall-jail",
+    "moothall-sp",
+    "runsc",
+    "runc",
+    "exe",
+    "python3",
+];
+
+/// What was there before.
+pub(super) struct Before {
+    cgroups: BTreeSet<PathBuf>,
+    sockets: BTreeSet<String>,
+    shared_memory: u64,
+    /// Who gets the children of processes that die.
+    adopter: i32,
+}
+
+impl Before {
+    pub(super) fn look() -> Self {
+        Self {
+            cgroups: cgroups(),
+            sockets: abstract_sockets(),
+            shared_memory: shared_memory(),
+            adopter: adopter(),
+        }
+    }
+
+    /// Lets the reaper do its work and fails if anything stays. How many sandboxes it found.
+    pub(super) fn expect_nothing_left(&self, folder: &Path) -> usize {
+        let mut reaped = 0;
+        // Twice, because what is just being made may not be seen the first time.
+        for _ in 0..2 {
+            let began = Instant::now();
+            reaped += reap(folder);
+            let mut left = self.leftovers(folder);
+            while !left.is_empty() {
+                assert!(began.elapsed() < DYING, "left behind: {left:#?}");
+                std::thread::sleep(Duration::from_millis(100));
+                // A child that was being born holds its parent's lock for a moment.
+                reaped += reap(folder);
+                left = &left & &self.leftovers(folder);
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        reaped
+    }
+
+    fn leftovers(&self, folder: &Path) -> BTreeSet<String> {
+        let mut left = files(folder);
+        let processes = processes();
+        let is_orphan = |pid: i32| is_orphan(pid, &processes, self.adopter);
+        let text = folder.to_str().unwrap();
+        let began = ProcessId::of(i32::try_from(std::process::id()).unwrap()).unwrap().start_ticks;
+        for (pid, process) in &processes {
+            let ours = process.command.contains(text) || process.command.contains(victim::NAME);
+            let new = process.start_ticks >= began;
+            if ours || (new && process.belongs_to_a_sandbox() && is_orphan(*pid)) {
+                left.insert(format!("process {pid}: {} {}", process.name, process.command));
+            }
+        }
+        for cgroup in &cgroups() - &self.cgroups {
+            let members = fs_err::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
+            if members.lines().all(|pid| is_orphan(pid.parse().unwrap())) {
+                left.insert(format!("control group {}", cgroup.display()));
+            }
+        }
+        let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
+        left.extend(
+            mounts.lines().filter(|line| line.contains(text)).map(|l| format!("mount {l}")),
+        );
+        let sockets = fs_err::read_to_string("/proc/net/unix").unwrap();
+        left.extend(
+            sockets.lines().filter(|line| line.contains(text)).map(|l| format!("socket {l}")),
+        );
+        left.extend(
+            (&abstract_sockets() - &self.sockets).into_iter().map(|s| format!("socket {s}")),
+        );
+        if shared_memory() > self.shared_memory + TOLERANCE {
+            left.insert("shared memory".to_owned());
+        }
+        left
+    }
+}
+
+struct Process {
+    name: String,
+    command: String,
+    parent: i32,
+    start_ticks: u64,
+}
+
+impl Process {
+    fn belongs_to_a_sandbox(&self) -> bool {
+        NAMES.iter().any(|name| self.name.starts_with(name))
+    }
+}
+
+fn processes() -> BTreeMap<i32, Process> {
+    let mut found = BTreeMap::new();
+    for folder in names(Path::new("/proc")) {
+        let Some(pid) = folder.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
+            continue;
+        };
+        // One that is gone meanwhile, or dead and only waited for, holds nothing.
+        let Some(ProcessId { start_ticks, .. }) = ProcessId::of(pid) else { continue };
+        let Ok(stat) = fs_err::read_to_string(folder.join("stat")) else { continue };
+        let Some((name, rest)) = stat.rsplit_once(") ") else { continue };
+        let Some(parent) = rest.split(' ').nth(1).and_then(|pid| pid.parse().ok()) else {
+            continue;
+        };
+        let name = name.split_once('(').map(|(_, name)| name.to_owned()).unwrap_or_default();
+        let command = fs_err::read(folder.join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        found.insert(pid, Process { name, command, parent, start_ticks });
+    }
+    found
+}
+
+/// Whether no living owner stands above a process of a sandbox.
+fn is_orphan(pid: i32, processes: &BTreeMap<i32, Process>, adopter: i32) -> bool {
+    let mut at = pid;
+    while let Some(process) = processes.get(&at) {
+        if !process.belongs_to_a_sandbox() {
+            return false;
+        }
+        if process.parent == adopter || process.parent == 0 {
+            return true;
+        }
+        at = process.parent;
+    }
+    true
+}
+
+/// The process that becomes the parent of a child whose own parent dies.
+fn adopter() -> i32 {
+    let orphan = std::process::Command::new("sh")
+        .args(["-c", "sleep 5 >/dev/null & echo $!"])
+        .output()
+        .unwrap();
+    let pid: i32 = String::from_utf8(orphan.stdout).unwrap().trim().parse().unwrap();
+    let parent = processes().get(&pid).expect("a process that sleeps").parent;
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    parent
+}
+
+/// Files and folders that are no cache of anything.
+fn files(folder: &Path) -> BTreeSet<String> {
+    let (cache, state) = (victim::cache(folder), victim::state(folder));
+    let mut left = names(&state.join("sandboxes"));
+    left.extend(names(&state.join("oci")));
+    left.remove(&state.join("oci/bare"));
+    left.extend(names(&state));
+    left.remove(&state.join("sandboxes"));
+    left.remove(&state.join("oci"));
+    for kept in names(&cache) {
+        match kept.file_name().and_then(|name| name.to_str()) {
+            Some("microvm-host.json") => {}
+            Some("guest") => left.extend(names(&kept).into_iter().filter(|file| !is_agent(file))),
+            Some("templates") => {
+                left.extend(names(&kept).into_iter().filter(|file| !is_template(file)));
+            }
+            _ => drop(left.insert(kept)),
+        }
+    }
+    left.into_iter().map(|path| format!("file {}", path.display())).collect()
+}
+
+fn is_agent(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_prefix("moothall-guest-").is_some_and(|hash| Sha256Hex::parse(hash).is_some())
+}
+
+fn is_template(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Sha256Hex::parse(name.strip_suffix(".lock").unwrap_or(name)).is_some()
+}
+
+fn cgroups() -> BTreeSet<PathBuf> {
+    let top = Path::new("/sys/fs/cgroup");
+    let mut found = names(&top.join("moothall"));
+    for hierarchy in names(top) {
+        found.extend(names(&hierarchy.join("moothall")));
+    }
+    found.retain(|path| path.is_dir());
+    found
+}
+
+/// Sockets of gVisor that have a name and no file.
+fn abstract_sockets() -> BTreeSet<String> {
+    let sockets = fs_err::read_to_string("/proc/net/unix").unwrap();
+    let names = sockets.lines().filter_map(|line| line.split_whitespace().nth(7));
+    names.filter(|name| name.starts_with("@runsc")).map(ToOwned::to_owned).collect()
+}
+
+/// Memory in files without a name, and in file systems of memory.
+fn shared_memory() -> u64 {
+    let text = fs_err::read_to_string("/proc/meminfo").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Shmem:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    let Ok(entries) = fs_err::read_dir(folder) else { return BTreeSet::new() };
+    entries.flatten().map(|entry| entry.path()).collect()
+}
