@@ -137,7 +137,10 @@ pub(crate) fn records(loaded: &Loaded) -> PathBuf {
 
 /// Why nothing can be run, with the cure where there is one.
 pub(crate) fn failure(error: SandboxError) -> CliError {
-    let hint = hint(&error);
+    let elsewhere = matches!(error, SandboxError::Start { .. } | SandboxError::NotReady { .. });
+    let hint = hint(&error).or_else(|| {
+        elsewhere.then(|| "`moothall doctor` tries every engine of this machine".to_owned())
+    });
     let failed = match error {
         SandboxError::Request(_) => CliError::usage("the program was not run"),
         _ => CliError::failed("the program was not run"),
@@ -167,9 +170,6 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
         }
         SandboxError::Image { image, .. } => {
             format!("build it: `moothall image build {image}`")
-        }
-        SandboxError::Start { .. } | SandboxError::NotReady { .. } => {
-            "`moothall doctor` tries every engine of this machine".to_owned()
         }
         _ => return None,
     })

@@ -3,6 +3,7 @@
 #
 #   MOOTHALL_BIN     the program; `moothall` on PATH where it is not set
 #   LOCAL_MODEL_URL  the local model, without /v1; the address that tools/local-model/up.sh takes by default
+#   MOOTHALL_TEST_IMAGES  the images for examples that call `sandboxes`; those of your data folder where it is not set
 set -euo pipefail
 
 # shellcheck disable=SC2034  # for the examples that read a file beside them
@@ -10,6 +11,9 @@ examples=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$(realpath "$(command -v "${MOOTHALL_BIN:-moothall}")")
 # shellcheck disable=SC2034  # for the examples that ask the local model
 local_model=${LOCAL_MODEL_URL:-http://127.0.0.1:28411}
+
+images=${MOOTHALL_TEST_IMAGES:-${MOOTHALL_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/moothall}/images}
+caches=${XDG_CACHE_HOME:-$HOME/.cache}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -23,6 +27,18 @@ done < <(compgen -e)
 export HOME="$scratch/home" XDG_CONFIG_HOME="$scratch/home/.config" NO_COLOR=1
 mkdir -p "$XDG_CONFIG_HOME/moothall" "$scratch/work"
 cd "$scratch/work"
+
+# sandboxes [ENGINE]: lets the example run programs. Images and templates are the caller's, because both take their time; everything else,
+# runs among it, is the example's own. An engine is named where the page shows what it prints.
+sandboxes() {
+    [[ -d $images ]] || fail "there are no images in $images; make them with: moothall image build"
+    mkdir -p "$HOME/.local/share/moothall"
+    ln -s "$(realpath "$images")" "$HOME/.local/share/moothall/images"
+    export XDG_CACHE_HOME=$caches
+    if (($# > 0)); then
+        export MOOTHALL_ISOLATION__ENGINE=$1
+    fi
+}
 
 # run EXIT ARGUMENTS…: runs the program, shows what it says and demands this exit code.
 # Afterwards `out` holds its standard output and `err` its standard error.
@@ -56,7 +72,7 @@ shown() {
         case $line in
         "run       "* | *'"run_id"'* | *'"latency_ms"'*) continue ;;
         esac
-        line=$(sed -E 's/ · [0-9]+\.[0-9] s$//' <<<"$line")
+        line=$(sed -E 's/ · [0-9]+\.[0-9] s$//; s/ · run [0-9a-f-]+$//' <<<"$line")
         grep --quiet --fixed-strings -- "$line" "$page" || fail "$1 does not show: $line"
     done <<<"$2"
 }

@@ -13,6 +13,7 @@ mod interrupted;
 mod json;
 mod kept;
 mod models;
+mod real_exec;
 mod real_sandbox;
 mod runs;
 mod scene;

@@ -16,7 +16,7 @@ use crate::fake::Fake;
 use crate::world::{Ran, World, filtered};
 
 /// A world whose data folder has the images.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let world = World::new();
     let named = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
     let images = named.unwrap_or_else(|| {

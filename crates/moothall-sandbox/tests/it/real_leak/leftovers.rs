@@ -155,7 +155,7 @@ fn is_orphan(pid: i32, processes: &BTreeMap<i32, Process>, adopter: i32) -> bool
 /// The process that becomes the parent of a child whose own parent dies.
 fn adopter() -> i32 {
     let orphan = std::process::Command::new("sh")
-        .args(["-c", "sleep 5 >/dev/null & echo $!"])
+        .args(["-c", "sleep 5 >/dev/null 2>&1 & echo $!"])
         .output()
         .unwrap();
     let pid: i32 = String::from_utf8(orphan.stdout).unwrap().trim().parse().unwrap();

@@ -3,7 +3,7 @@
 import os
 import time
 
-os.makedirs("out")
+os.makedirs("out", exist_ok=True)
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:

@@ -3,7 +3,7 @@ import os
 
 from attempt import attempt
 
-os.makedirs("out")
+os.makedirs("out", exist_ok=True)
 for file in ("/etc/passwd", "/etc/shadow", "/inputs/given.txt", "/proc/1/environ", "/moothall-guest"):
     name = "out/" + file.replace("/", "-")
     attempt(f"a hard link to {file}", lambda: os.link(file, name) or "made", "EXDEV")

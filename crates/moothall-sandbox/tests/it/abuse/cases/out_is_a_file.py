@@ -1,3 +1,6 @@
 # The folder is a file.
+import os
+
+os.rmdir("out")
 with open("out", "w") as file:
     file.write("not a folder")

@@ -3,7 +3,7 @@ import os
 
 from attempt import attempt
 
-os.makedirs("out")
+os.makedirs("out", exist_ok=True)
 for name, length in (("terabyte", 1 << 40), ("one byte more", (64 << 20) + 1)):
     def lengthen():
         with open(f"out/{name}", "wb") as file:

@@ -1,0 +1,116 @@
+//! `exec`, `doctor` and `sandbox` with real sandboxes, as a person meets them.
+
+use serde_json::{Value, json};
+
+use crate::real_sandbox::world;
+use crate::world::World;
+
+const PROGRAM: &str = "\
+import sys
+print('hello', sys.argv[1:], sys.stdin.read().strip(), open('/inputs/given.txt').read())
+open('out/left.txt', 'w').write('left')
+sys.exit(int(sys.argv[1]))
+";
+
+fn prepared() -> World {
+    let world = world();
+    world.write("hello.py", PROGRAM);
+    world.write("given.txt", "given");
+    world
+}
+
+#[track_caller]
+fn check_engine(engine: &str, class: &str) {
+    let world = prepared();
+    let arguments = ["exec", "hello.py", "--isolation", engine, "--input", "given.txt"];
+    let more = ["--output", "files", "--", "0"];
+    let ran = world.run_with_input(&[&arguments[..], &more[..]].concat(), b"typed");
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.stdout, "hello ['0'] typed given\n");
+    assert_eq!(
+        ran.stderr,
+        format!("exit code 0 · {class} on {engine} · image python\nwrote files/left.txt\n")
+    );
+    assert_eq!(world.read("files/left.txt"), "left");
+    let list = world.run(&["sandbox", "list"]);
+    assert_eq!((list.code, list.stdout.as_str()), (Some(0), "no sandboxes\n"));
+}
+
+#[test]
+fn microvm_runs_a_program_with_input_and_files() {
+    // On a machine with KVM the same engine is a class higher.
+    let kvm = std::path::Path::new("/sys/module/kvm_intel").exists()
+        || std::path::Path::new("/sys/module/kvm_amd").exists();
+    check_engine("microvm", if kvm { "hardware-vm" } else { "emulated-vm" });
+}
+
+#[test]
+fn runsc_runs_a_program_with_input_and_files() {
+    check_engine("runsc", "user-kernel");
+}
+
+#[test]
+fn runc_runs_a_program_with_input_and_files() {
+    check_engine("runc", "shared-kernel");
+}
+
+#[test]
+fn program_that_fails_is_exit_code_one_and_json_tells_which() {
+    let world = prepared();
+    let arguments = ["exec", "hello.py", "--isolation", "runc", "--input", "given.txt", "--json"];
+    let ran = world.run(&[&arguments[..], &["--", "42"][..]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""), "{ran}");
+    let report = ran.json();
+    assert_eq!(report["exit"], json!({"exit": "exited", "code": 42}));
+    assert_eq!(report["limits_not_held"], json!([]));
+    assert_eq!(report["attestation"]["class"], "shared-kernel");
+}
+
+#[test]
+fn weaker_class_than_the_minimum_is_refused_even_where_it_is_named() {
+    let mut world = prepared();
+    world.set("MOOTHALL_ISOLATION__MINIMUM", "user-kernel");
+    let ran = world.run(&["exec", "hello.py", "--isolation", "runc"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(
+        ran.stderr
+            .contains("no sandbox on this host is at least user-kernel: runc is shared-kernel"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn file_of_the_working_folder_cannot_loosen_the_walls() {
+    let world = prepared();
+    for text in ["[isolation]\nallow_shared_kernel = true\n", "[isolation]\nengine = \"runc\"\n"] {
+        world.write("moothall.toml", text);
+        let ran = world.run(&["exec", "hello.py"]);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains("wants programs to share this machine's kernel"), "{ran}");
+    }
+    let named = ["exec", "hello.py", "--config", "moothall.toml", "--input", "given.txt"];
+    let ran = world.run(&[&named[..], &["--", "0"][..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn doctor_tries_every_engine_and_chooses_the_strongest() {
+    let world = prepared();
+    let report = world.run(&["doctor", "--json"]).json();
+    let works = |engine: &str| -> Value {
+        let engines = report["engines"].as_array().unwrap();
+        engines.iter().find(|found| found["engine"] == engine).unwrap()["works"].clone()
+    };
+    assert_eq!(["microvm", "runsc", "runc"].map(works), [json!(true), json!(true), json!(true)]);
+    let strongest = report["class"].as_str().unwrap();
+    assert!(["hardware-vm", "user-kernel"].contains(&strongest), "{report:#}");
+}
+
+#[test]
+fn sandbox_without_its_image_says_how_to_get_one() {
+    let world = World::new();
+    world.write("hello.py", PROGRAM);
+    let ran = world.run(&["exec", "hello.py"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("hint: build it: `moothall image build python`"), "{ran}");
+}

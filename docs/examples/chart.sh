@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# A chart comes back as a PNG. On an emulated CPU that takes a while, hence the long time limit.
+# shellcheck source-path=SCRIPTDIR source=lib/start.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
+sandboxes
+
+cat >chart.py <<'PY'
+import os
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+sales = pd.read_csv("/inputs/sales.csv")
+sales.groupby("item")["amount"].sum().plot.bar()
+os.makedirs("out", exist_ok=True)
+plt.savefig("out/chart.png")
+PY
+run 0 exec chart.py --image data --input "$examples/sales.csv" --timeout 120 --output charts
+says "wrote charts/chart.png" "$err"
+is "89504e470d0a1a0a" "$(od -An -tx1 -N 8 charts/chart.png | tr -d ' ')"
