@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod qmp;
 #[cfg(test)]
+#[path = "microvm/real_microvm_tests.rs"]
 pub(crate) mod real_microvm;
 mod shelf;
 mod template;

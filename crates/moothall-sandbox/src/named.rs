@@ -19,8 +19,11 @@ use crate::{SandboxError, Sandboxes, Spec};
 #[derive(Debug)]
 pub struct NamedSandboxes {
     sandboxes: Sandboxes,
-    slots: Mutex<BTreeMap<(RunId, String), Arc<AsyncMutex<Slot>>>>,
+    slots: Mutex<BTreeMap<Name, Arc<AsyncMutex<Slot>>>>,
 }
+
+/// The run and the name that it gave.
+type Name = (RunId, String);
 
 #[derive(Debug, Default)]
 enum Slot {

@@ -157,6 +157,8 @@ impl Engine for Oci {
 
 impl Inner {
     async fn start(self: &Arc<Self>, spec: &Spec, labels: &Labels) -> Result<Vessel, SandboxError> {
+        let kind = self.runtime.kind;
+        let resources = kind.resources(&spec.limits);
         let (inner, spec, labels) = (Arc::clone(self), spec.clone(), labels.clone());
         // Whatever was prepared goes with its end, also if nobody waits for it any more.
         let prepared = tokio::task::spawn_blocking(move || inner.prepare(&spec, &labels));
@@ -170,12 +172,13 @@ impl Inner {
         let mut session = session(from, to)
             .map_err(SandboxError::host("the way to a container cannot be used"))?;
         match session.ready(STARTING).await {
-            Ok(()) => Ok(Vessel {
-                session,
-                end: Box::new(end),
-                image_sha256,
-                guest_sha256: self.options.guest.sha256,
-            }),
+            Ok(()) => {
+                if kind == Kind::Runsc {
+                    end.limit_cpu(&resources)?;
+                }
+                let guest_sha256 = self.options.guest.sha256;
+                Ok(Vessel { session, end: Box::new(end), image_sha256, guest_sha256 })
+            }
             // It ended before it began: the runtime says why.
             Err(SandboxError::Lost(error)) => {
                 let words = end.hear_out().await;
@@ -235,7 +238,8 @@ impl Inner {
         };
         write().map_err(SandboxError::host("a bundle cannot be written"))?;
         if kind == Kind::Runsc {
-            // It leaves groups alone that it finds, so that their counters outlive it.
+            // It leaves groups alone that it finds, so that their counters outlive it. And half a
+            // CPU would let gVisor itself take twice as long to start.
             group
                 .create(&resources)
                 .map_err(SandboxError::host("a control group cannot be made"))?;

@@ -187,12 +187,15 @@ impl Session {
                 }
             }
         });
+        let mut sent = 0;
         let say = async {
-            let sent = to.write_all(&words).await;
-            match sent {
-                Ok(()) => to.flush().await,
-                Err(error) => Err(error),
+            while let Some(rest) = words.get(sent..).filter(|rest| !rest.is_empty()) {
+                match to.write(rest).await? {
+                    0 => return Err(std::io::ErrorKind::WriteZero.into()),
+                    written => sent += written,
+                }
             }
+            to.flush().await
         };
         let heard = timeout_at(deadline, async {
             tokio::select! {
@@ -203,6 +206,10 @@ impl Session {
         })
         .await;
         drop(hear);
+        if let Ok(Ok(_)) = heard {
+            // Whether it is heard shows when the agent is asked for something.
+            let _ = self.send(&rest_of_input(&words, sent), Instant::now() + EXCHANGE).await;
+        }
         ran.end = match heard {
             Ok(Ok(ended)) => RanEnd::Told(ended),
             Ok(Err(error)) => RanEnd::Broken(error),
@@ -338,6 +345,24 @@ async fn next_frame(
             read => reader.push(&buffer[..read]),
         }
     }
+}
+
+/// What must still be said after a program ended that did not read all its input: the frame that was
+/// under way, and that there is no more. Whatever is said next would be taken for input otherwise.
+fn rest_of_input(words: &[u8], sent: usize) -> Vec<u8> {
+    let mut at = 0;
+    while at < sent
+        && let Some(length) = words.get(at..).and_then(|frame| frame.first_chunk())
+    {
+        at += length.len() + u32::from_be_bytes(*length) as usize;
+    }
+    let mut rest = words.get(sent..at).unwrap_or_default().to_vec();
+    if at < words.len()
+        && let Err(fault) = write_message(&mut rest, &ToGuest::End)
+    {
+        tracing::warn!(%fault, "the end of a program's input cannot be said");
+    }
+    rest
 }
 
 fn late() -> SandboxError {

@@ -298,3 +298,26 @@ async fn an_agents_words_are_short_and_plain() {
     let problem = error.failure().detail;
     assert!(problem.len() < 400 && !problem.contains(char::is_control), "{problem}");
 }
+
+/// The rest of what a program did not read was cut off in the middle of a frame, and the next request
+/// was taken for input.
+#[tokio::test]
+async fn input_that_nobody_read_does_not_swallow_the_next_request() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let stdin = vec![b'x'; 8 << 20];
+    let task = tokio::spawn(async move {
+        // It says that the program ended before it has heard more than the pipe holds.
+        agent.hear().await;
+        agent.say(&FromGuest::Ended(ended())).await;
+        agent.hear_until(&ToGuest::End).await;
+        let asked = agent.hear().await;
+        agent.say(&FromGuest::Listing { files: Vec::new(), others: Vec::new() }).await;
+        asked
+    });
+    let ran = session.run(request(5_000, 100), &stdin, None).await;
+    assert!(matches!(ran.end, RanEnd::Told(_)));
+    let folder: Option<GuestPath> = "out".parse().ok();
+    assert_eq!(session.list(folder.as_ref(), 1).await.unwrap(), (Vec::new(), Vec::new()));
+    let asked = Frame::Message(ToGuest::List { folder, most: 1 });
+    assert_eq!(task.await.unwrap(), Some(asked));
+}

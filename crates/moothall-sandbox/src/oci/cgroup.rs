@@ -150,9 +150,10 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Makes the groups that hold limits and sets them, for a runtime that is to find them done.
+    /// Makes the groups that hold limits and sets them, for a runtime that is to find them done. The
+    /// share of a CPU is the program's and not the start's: see [`Group::limit_cpu`].
     pub(super) fn create(&self, resources: &Resources) -> std::io::Result<()> {
-        let Resources { memory_bytes, pids, cpu_quota } = resources;
+        let Resources { memory_bytes, pids, cpu_quota: _ } = resources;
         for (controller, (folder, kind)) in &self.held {
             fs::create_dir_all(folder)?;
             let set = |file: &str, value: String| fs::write(folder.join(file), value);
@@ -170,16 +171,25 @@ impl Group {
                     }
                 }
                 (Controller::Pids, _) => set("pids.max", pids.to_string())?,
-                (Controller::Cpu, Kind::First) => {
-                    set("cpu.cfs_period_us", CPU_PERIOD.to_string())?;
-                    set("cpu.cfs_quota_us", cpu_quota.to_string())?;
-                }
-                (Controller::Cpu, Kind::Second) => {
-                    set("cpu.max", format!("{cpu_quota} {CPU_PERIOD}"))?;
-                }
+                (Controller::Cpu, _) => {}
             }
         }
         Ok(())
+    }
+
+    /// Holds everything in the group to its share of a CPU from now on.
+    pub(super) fn limit_cpu(&self, resources: &Resources) -> std::io::Result<()> {
+        let quota = resources.cpu_quota;
+        match self.held.get(&Controller::Cpu) {
+            Some((folder, Kind::First)) => {
+                fs::write(folder.join("cpu.cfs_period_us"), CPU_PERIOD.to_string())?;
+                fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())
+            }
+            Some((folder, Kind::Second)) => {
+                fs::write(folder.join("cpu.max"), format!("{quota} {CPU_PERIOD}"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether there is no group to hold on to.

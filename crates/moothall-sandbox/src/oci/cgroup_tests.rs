@@ -77,7 +77,9 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 fn check_limits(kind: Kind, expected: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let resources = Resources { memory_bytes: 268_435_456, pids: 512, cpu_quota: 50_000 };
-    group(folder.path(), kind).create(&resources).unwrap();
+    let group = group(folder.path(), kind);
+    group.create(&resources).unwrap();
+    group.limit_cpu(&resources).unwrap();
     let expected = expected.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
     assert_eq!(files(folder.path()), expected.collect());
 }

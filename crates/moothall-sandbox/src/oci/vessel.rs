@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
+use super::bundle::Resources;
 use super::cgroup::Group;
 use crate::registry::{RecordGuard, remove_cgroup};
 use crate::spawner::Process;
@@ -69,6 +70,13 @@ impl OciEnd {
         let running = i32::try_from(process.id()).ok().and_then(ProcessId::of);
         remains.process = Some(process);
         remains.record.update(|leaves| leaves.processes.extend(running))
+    }
+
+    /// The agent is there, and no program has run: what follows is held to its share of a CPU.
+    pub(super) fn limit_cpu(&self, resources: &Resources) -> Result<(), SandboxError> {
+        self.group
+            .limit_cpu(resources)
+            .map_err(SandboxError::host("the share of a CPU cannot be limited"))
     }
 
     /// What the runtime said about a start that failed.
