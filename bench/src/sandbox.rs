@@ -89,7 +89,7 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
         ("microvm", world.cloned(), plan.microvm_hand_overs),
         ("runsc", Arc::clone(&world.runsc), plan.runsc_hand_overs),
     ] {
-        let pooled = scenes::pooled(engine, count, plan.pooled_results).await?;
+        let pooled = scenes::pooled(&world, engine, count, plan.pooled_results).await?;
         report.at_most(
             &format!("{name}: hand-over from the pool"),
             &pooled.hand_over,
@@ -113,7 +113,7 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
         ("runc", Arc::clone(&world.runc), plan.runc_at_once),
     ] {
         if count > 0 {
-            let took = scenes::at_once(engine, count).await?.as_secs_f64();
+            let took = scenes::at_once(&world, engine, count).await?.as_secs_f64();
             say(&format!(
                 "{count} at once on {name}, 2 GiB for all: none failed, {took:.1} s in all, {:.1} a second",
                 f64::from(count) / took
@@ -175,7 +175,7 @@ impl Report {
 fn row(cells: [&str; 8]) -> String {
     let [name, n, p50, p95, p99, bare, ratio, promise] = cells;
     format!(
-        "| {name:<31} | {n:>4} | {p50:>8} | {p95:>8} | {p99:>8} | {bare:>8} | {ratio:>5} | {promise:<19} |"
+        "| {name:<32} | {n:>4} | {p50:>8} | {p95:>8} | {p99:>8} | {bare:>8} | {ratio:>5} | {promise:<19} |"
     )
 }
 

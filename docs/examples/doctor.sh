@@ -8,7 +8,7 @@ echo 'print("hello")' >hello.py
 run 4 exec hello.py
 says "it has not been built" "$err"
 says "moothall image build python" "$err"
-sandboxes
+sandboxes auto
 
 run 0 image list
 says "python" "$out"

@@ -11,18 +11,16 @@ shown docs/src/exec.md "$err"
 
 # The sandbox that was used is part of the result.
 run 0 exec hello.py --json
-is exited "$(field exit)"
-is emulated-vm "$(field class)" || is hardware-vm "$(field class)"
-is '[]' "$(field limits_not_held)"
+says '"exit": "exited"' "$out"
+says '"limits_not_held": []' "$out"
 is 0 "$(grep -c '"held": false' <<<"$out" || true)"
 
 # Files, arguments and standard input.
 cat >total.py <<'PY'
-import csv, os, sys
+import csv, sys
 
 with open("/inputs/sales.csv", newline="") as file:
     total = sum(float(row["amount"]) for row in csv.DictReader(file))
-os.makedirs("out", exist_ok=True)
 with open("out/total.txt", "w") as file:
     print(f"{total:.2f} {sys.argv[1]}", file=file)
 PY

@@ -50,7 +50,9 @@ says "contract.check: the check says no (exit code 1): the last prime is wrong" 
 says "run.repeated: the attempt failed exactly as the one before; no further one is made" "$err"
 
 # JSON in, JSON out.
-echo '{"task": "print the first 5 primes", "model": "demo", "expect": {"text": "2\n3\n5\n7\n11"}}' >request.json
+cat >request.json <<'JSON'
+{"task": "print the first 5 primes", "model": "demo", "expect": {"text": "2\n3\n5\n7\n11"}}
+JSON
 run 0 run --stdio <request.json
 is 8 "$(wc -l <<<"$out")"
 says '{"result":{"run_id":' "$(tail -n 1 <<<"$out")"
@@ -63,4 +65,4 @@ is pass "$(field verdict)"
 while read -r rule; do
     grep --quiet "^| \`$rule\`" "$examples/../src/run.md" || fail "the page has no row for $rule"
 done < <(grep -rhoE '"(run|contract|dependency|input|check|exit|network|expectation|output|model|sandbox)\.[a-z-]+"' \
-    --include='*.rs' --exclude='*_tests.rs' "$examples/../../crates/moothall-core/src/reflexion" "$examples/../../crates/moothall-core/src/reflexion.rs" | tr -d '"' | sort -u)
+    --include='*.rs' --exclude='*_tests.rs' "$examples/../../crates/moothall-core/src"/reflexion* | tr -d '"' | grep -v '\.py$\|\.txt$' | sort -u)

@@ -3,7 +3,7 @@
 # easy and several attempts.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
-sandboxes
+sandboxes auto
 
 # A small model writes programs in a block better than inside JSON, and never stops unless it is stopped.
 cat >catalog.toml <<'TOML'

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use command_fds::{CommandFdExt as _, FdMapping};
@@ -18,7 +18,6 @@ use moothall_core::guest::{
     write_data, write_message,
 };
 use moothall_core::sandbox::Limits;
-use moothall_sandbox::Vessel;
 use moothall_sandbox::image::init_archive;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use serde_json::{Value, json};
@@ -51,18 +50,13 @@ pub(super) struct Taken {
 impl BareMachine {
     /// Looks at machines of ours, and at the template that they are cloned from.
     pub(super) async fn like(world: &World) -> Result<Self> {
-        let begun = std::time::SystemTime::now();
-        let command_line = async |vessel: Vessel| -> Result<Vec<String>> {
-            let leaves = world.record(vessel.end.name())?.leaves;
-            let pid = leaves.processes.first().context("it has no process")?.pid;
-            let words = super::command_line(pid)?;
-            vessel.end.finish().await;
-            Ok(words)
-        };
-        let boot = command_line(world.microvm.start_cold(&spec(), &labels()).await?).await?;
+        let begun = SystemTime::now();
+        let boot = boot_command_line(world).await?;
         world.microvm.prepare(&spec()).await?;
-        let cloned = world.cloned();
-        let clone = command_line(cloned.start(&spec(), &labels()).await?).await?;
+        let vessel = world.cloned().start(&spec(), &labels()).await?;
+        let leaves = world.record(vessel.end.name())?.leaves;
+        let clone = super::command_line(leaves.processes.first().context("no process")?.pid)?;
+        vessel.end.finish().await;
 
         // The template is the one that was used last.
         let mut templates = Vec::new();
@@ -143,15 +137,48 @@ impl BareMachine {
             monitor.line()?;
         }
         monitor.execute("cont", json!({}))?;
-        let unix_ms = u64::try_from(
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis(),
-        )?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        let unix_ms = u64::try_from(now.as_millis())?;
         agent.say(&ToGuest::Reseed { seed: "5a".repeat(32), unix_ms })?;
         agent.done()?;
         let answer = started.elapsed();
         agent.run()?;
         Ok(Taken { answer, result: started.elapsed() })
     }
+}
+
+/// The command line of a QEMU that boots. It is looked at and not waited for.
+async fn boot_command_line(world: &World) -> Result<Vec<String>> {
+    let (spec, labels) = (spec(), labels());
+    let look = async {
+        loop {
+            for pid in children()? {
+                let words = super::command_line(pid).unwrap_or_default();
+                // The jail has the same words behind its own.
+                let is_qemu = words.first().is_some_and(|word| word.contains("qemu-system"));
+                if is_qemu && words.iter().any(|word| word == "-kernel") {
+                    return Ok(words);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        found = look => found,
+        booted = world.microvm.start_cold(&spec, &labels) => {
+            bail!("nobody saw QEMU: {:?}", booted.map(|vessel| vessel.end));
+        }
+    }
+}
+
+/// The processes that this one started.
+fn children() -> Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for task in fs_err::read_dir("/proc/self/task")? {
+        let children = fs_err::read_to_string(task?.path().join("children")).unwrap_or_default();
+        found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Ok(found)
 }
 
 /// A QEMU that dies with this value.

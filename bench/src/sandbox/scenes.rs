@@ -58,7 +58,7 @@ impl Plan {
         runc: 12,
         runsc: 6,
         boots: 2,
-        clones: 8,
+        clones: 6,
         microvm_hand_overs: 20,
         runsc_hand_overs: 6,
         pooled_results: 4,
@@ -137,6 +137,7 @@ pub(super) struct Pooled {
 
 /// Sandboxes that wait, handed over.
 pub(super) async fn pooled(
+    world: &World,
     engine: Arc<dyn Engine>,
     hand_overs: u32,
     results: u32,
@@ -164,11 +165,16 @@ pub(super) async fn pooled(
         }
     }
     sandboxes.shut_down().await;
+    world.settle().await?;
     Ok(pooled)
 }
 
 /// Many executions that are asked for at the same moment.
-pub(super) async fn at_once(engine: Arc<dyn Engine>, count: u32) -> Result<Duration> {
+pub(super) async fn at_once(
+    world: &World,
+    engine: Arc<dyn Engine>,
+    count: u32,
+) -> Result<Duration> {
     let sandboxes = sandboxes(engine, PoolOptions { idle: IDLE, memory_bytes: BUDGET });
     let started = Instant::now();
     let mut all = JoinSet::new();
@@ -184,6 +190,7 @@ pub(super) async fn at_once(engine: Arc<dyn Engine>, count: u32) -> Result<Durat
     }
     let took = started.elapsed();
     sandboxes.shut_down().await;
+    world.settle().await?;
     Ok(took)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use moothall_core::Sha256Hex;
@@ -103,6 +104,21 @@ impl World {
 
     pub(super) fn cloned(&self) -> Arc<dyn Engine> {
         Arc::clone(&self.microvm) as Arc<dyn Engine>
+    }
+
+    /// Waits until every sandbox is gone: some end in the background.
+    pub(super) async fn settle(&self) -> Result<()> {
+        let patience = Instant::now() + Duration::from_secs(30);
+        loop {
+            let left = Registry::list(&self.folder.path().join("records"))?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > patience {
+                bail!("{} sandboxes do not end", left.len());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// What is written down about a sandbox that runs.

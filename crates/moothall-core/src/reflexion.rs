@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::model::{ModelReply, ModelRequest};
-use crate::sandbox::Execution;
+use crate::sandbox::{Execution, Exit, SandboxFailure, SandboxFailureKind};
 use crate::structured::OutputCheck;
 use crate::{
     Conclusion, Effect, EffectId, EffectResult, Finding, Outcome, RunEvent, RunEventBody, Severity,
@@ -438,6 +438,13 @@ impl Workflow for Reflexion {
             }
             (Stage::Executing(written), EffectResult::Executed(execution)) => {
                 self.executed(id, written, execution)
+            }
+            // The program is not even there any more: that its check's sandbox died is ours.
+            (Stage::Checking { .. }, EffectResult::Executed(check))
+                if matches!(check.exit, Exit::SandboxDied { .. }) =>
+            {
+                let detail = format!("the check was not run to its end: {}", check.exit);
+                not_executed(id, SandboxFailure { kind: SandboxFailureKind::Lost, detail })
             }
             (Stage::Checking { written, execution, findings }, EffectResult::Executed(check)) => {
                 self.checked(id, written, &execution, findings, &check)

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits};
+use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits, SelfTest};
 use serde::{Deserialize, Serialize};
 
 use crate::{SandboxError, Session};
@@ -36,6 +36,12 @@ pub trait Engine: Debug + Send + Sync {
 
     /// Who holds each limit here; a limit that nobody holds is left out.
     fn holds(&self) -> BTreeMap<LimitName, String>;
+
+    /// What the engine knows about its own walls, beside what a probe finds out from inside. What
+    /// does not hold here keeps it from being used.
+    fn self_tests(&self) -> Vec<SelfTest> {
+        Vec::new()
+    }
 
     /// The memory of the host that one sandbox of this kind may take, for budgets.
     fn footprint_bytes(&self, spec: &Spec) -> u64;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fs_err as fs;
 use moothall_core::Sha256Hex;
@@ -15,7 +16,10 @@ use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
 use crate::oci::{Oci, OciOptions};
 use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::sandboxes::{Policy, ProbedEngine, SharedKernel, choose};
-use crate::{Engine, EngineName, GuestBinary, Registry, SandboxError};
+use crate::{Engine, EngineName, GuestBinary, ProcessId, Registry, SandboxError};
+
+/// How long writing a small file may take.
+const WRITING: Duration = Duration::from_secs(10);
 
 /// Where things are on this host.
 #[derive(Debug, Clone)]
@@ -52,6 +56,7 @@ struct KeptProbe {
 impl Host {
     /// Looks at the host, and cleans up what processes that are gone left of their sandboxes.
     pub fn open(options: HostOptions) -> Result<Self, SandboxError> {
+        remove_half_written(&options.cache);
         let guest = guest_file(&options.cache, options.guest)?;
         let records = Self::records(&options.state);
         for name in Registry::reap(&records)? {
@@ -183,7 +188,7 @@ impl Host {
         let user = rustix::process::geteuid().as_raw();
         let (name, version, class) = (engine.name(), engine.version(), engine.class());
         let guest = self.guest.sha256;
-        let tried = Sha256Hex::of(PROGRAM.as_bytes());
+        let tried = format!("{}{:?}", Sha256Hex::of(PROGRAM.as_bytes()), engine.self_tests());
         let parts = format!(
             "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}{kernel}{user}"
         );
@@ -215,6 +220,27 @@ impl Policy {
     }
 }
 
+/// Removes files of the cache that processes were writing when they were killed. Best effort.
+fn remove_half_written(cache: &Path) {
+    for folder in [cache.to_owned(), cache.join("guest"), cache.join("probes")] {
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            // `NAME.PID.new`, for a moment. One that a process on another host or in another
+            // container writes may look as if nobody did; it is not that old.
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let writer =
+                name.strip_suffix(".new").and_then(|name| name.rsplit('.').next()?.parse().ok());
+            let is_old = || {
+                let changed = path.metadata().and_then(|found| found.modified()).ok();
+                changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > WRITING)
+            };
+            if writer.is_some_and(|pid| ProcessId::of(pid).is_none()) && is_old() {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
 /// The agent as a file, which containers mount. Named by its hash and written once.
 fn guest_file(cache: &Path, bytes: &'static [u8]) -> Result<GuestBinary, SandboxError> {
     let unusable = || SandboxError::host("the guest agent cannot be unpacked");
@@ -233,3 +259,7 @@ fn guest_file(cache: &Path, bytes: &'static [u8]) -> Result<GuestBinary, Sandbox
     }
     Ok(GuestBinary { path, bytes: Arc::from(bytes), sha256 })
 }
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! A sandbox in someone's hands, for one execution.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::guest::{Place, RunRequest, WayToEnd};
@@ -20,6 +21,9 @@ const MOST_FILE_BYTES: u64 = 16 << 20;
 
 /// The most bytes that are brought back in all.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// How long all files together may take: an agent that drips them must not hold on to a run.
+const FETCHING: Duration = Duration::from_secs(90);
 
 /// A sandbox that nobody used before. Executing consumes it: it cannot be used twice. Dropping it
 /// ends it.
@@ -74,6 +78,11 @@ impl Lease {
     /// The conversation, for workflows that run inside.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
+    }
+
+    /// Whether its agent can no longer be asked anything.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.session.is_broken()
     }
 
     /// Takes everything out of `/workspace`, as far as it may be brought back: regular files, and
@@ -152,7 +161,11 @@ impl Lease {
         if told && request.collect {
             // Files that cannot be fetched are left behind; what the program printed is not.
             let fetched = match ExecuteRequest::OUTPUT_FOLDER.parse() {
-                Ok(folder) => self.fetch(Some(&folder), &mut brought).await,
+                Ok(folder) => {
+                    let late = SandboxError::NotReady { what: "the last file", waited: FETCHING };
+                    let fetch = self.fetch(Some(&folder), &mut brought);
+                    tokio::time::timeout(FETCHING, fetch).await.unwrap_or(Err(late))
+                }
                 Err(_) => Ok(()),
             };
             if let Err(error) = fetched {

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits};
+use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits, SelfTest};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -363,8 +363,18 @@ impl Engine for MicroVm {
         .into()
     }
 
+    fn self_tests(&self) -> Vec<SelfTest> {
+        self.walls().self_tests()
+    }
+
     fn footprint_bytes(&self, spec: &Spec) -> u64 {
-        template::ram_bytes(spec.limits.memory_bytes).saturating_add(QEMU_BYTES)
+        let translated = match self.accel {
+            Accel::Kvm => 0,
+            Accel::Tcg => machine::TRANSLATED_MIB << 20,
+        };
+        template::ram_bytes(spec.limits.memory_bytes)
+            .saturating_add(QEMU_BYTES)
+            .saturating_add(translated)
     }
 
     fn is_worth_pooling(&self) -> bool {

@@ -74,6 +74,12 @@ impl NamedSandboxes {
         labels: &Labels,
     ) -> Result<Visit, SandboxError> {
         let mut slot = self.slot(run, name).lock_owned().await;
+        // One that was left in the middle of a sentence would answer the last question.
+        if matches!(&*slot, Slot::Awake(lease) if lease.is_broken())
+            && let Slot::Awake(lease) = std::mem::take(&mut *slot)
+        {
+            lease.end().await;
+        }
         if !matches!(*slot, Slot::Awake(_)) {
             let mut lease = self.sandboxes.lease(spec, labels).await?;
             if let Slot::Resting(files) = &*slot {
@@ -88,12 +94,17 @@ impl NamedSandboxes {
     /// is fine if there is none. One that cannot be emptied is given up.
     pub async fn rest(&self, run: &RunId, name: &str) -> Result<(), SandboxError> {
         let mut slot = self.slot(run, name).lock_owned().await;
-        if let Slot::Awake(mut lease) = std::mem::take(&mut *slot) {
-            let files = lease.pack().await;
+        let Slot::Awake(lease) = &mut *slot else { return Ok(()) };
+        // It stays where it is until its files are out: whoever gives up on this has lost nothing.
+        let files = lease.pack().await;
+        let (rest, packed) = match files {
+            Ok(files) => (Slot::Resting(files), Ok(())),
+            Err(error) => (Slot::Empty, Err(error)),
+        };
+        if let Slot::Awake(lease) = std::mem::replace(&mut *slot, rest) {
             lease.end().await;
-            *slot = Slot::Resting(files?);
         }
-        Ok(())
+        packed
     }
 
     /// Ends the sandboxes of a run and forgets their names.

@@ -29,6 +29,7 @@ use tokio::net::unix::pipe;
 
 use self::bundle::{AGENT, Bundle, Kernel, MOUNT_POINTS};
 use self::cgroup::{Cgroups, Controller};
+pub(crate) use self::runtime::program;
 use self::runtime::{Kind, Runtime};
 use self::vessel::OciEnd;
 use crate::image::ImageStore;

@@ -7,15 +7,20 @@
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use moothall_core::sandbox::Labels;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::{Engine, SandboxError, Spec, Vessel};
 
 /// The unit of the budget: a semaphore counts to 2^29 or so, bytes do not fit.
 const MIB: u64 = 1 << 20;
+
+/// How long the end of a pool waits for sandboxes that are just being started.
+const COMING: Duration = Duration::from_secs(2);
 
 /// How a pool is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +138,10 @@ impl Pool {
             let (inner, spec) = (Arc::clone(&self.inner), spec.clone());
             state.fillers.spawn(async move {
                 let started = inner.engine.start(&spec, &Labels::default()).await;
-                inner.put(&spec, started.map(|vessel| Held { vessel, share }));
+                let held = started.map(|vessel| Held { vessel, share });
+                if let Some(unwanted) = inner.put(&spec, held) {
+                    unwanted.vessel.end.finish().await;
+                }
             });
         }
     }
@@ -145,6 +153,9 @@ impl Pool {
             state.closed = true;
             (std::mem::take(&mut state.shelves), std::mem::take(&mut state.fillers))
         };
+        // Those that come now end at once. One that is given up in the middle of its start is gone
+        // later, or at the next start of this program.
+        let _ = timeout(COMING, async { while fillers.join_next().await.is_some() {} }).await;
         fillers.shutdown().await;
         for held in shelves.into_iter().flat_map(|shelf| shelf.waiting) {
             held.vessel.end.finish().await;
@@ -221,22 +232,22 @@ impl Inner {
             .find_map(|shelf| shelf.waiting.pop())
     }
 
-    fn put(&self, spec: &Spec, started: Result<Held, SandboxError>) {
+    /// Puts a sandbox on its shelf, or gives it back where nobody wants it any more.
+    fn put(&self, spec: &Spec, started: Result<Held, SandboxError>) -> Option<Held> {
         let mut state = self.lock();
         let closed = state.closed;
-        let Some(shelf) = state.shelves.iter_mut().find(|shelf| shelf.spec == *spec) else {
-            return;
-        };
+        let shelf = state.shelves.iter_mut().find(|shelf| shelf.spec == *spec);
+        let Some(shelf) = shelf.filter(|_| !closed) else { return started.ok() };
         shelf.coming = shelf.coming.saturating_sub(1);
         match started {
-            Ok(held) if !closed => {
+            Ok(held) => {
                 shelf.waiting.push(held);
                 self.put.notify_waiters();
             }
-            Ok(_) => {}
             // Whoever asks next starts one in the foreground and is told what is wrong.
             Err(error) => tracing::warn!(%error, "a sandbox for the pool did not start"),
         }
+        None
     }
 }
 

@@ -44,9 +44,15 @@ pub struct ProbeReport {
 }
 
 impl ProbeReport {
-    /// What did not hold. An engine with such a thing is not used.
-    pub fn faults(&self) -> Vec<&RuleId> {
-        self.self_tests.iter().filter(|test| !test.held).map(|test| &test.rule).collect()
+    /// What did not hold. An engine with such a thing is not used. A program that may take all the
+    /// memory or all the processes of the host is not held.
+    pub fn faults(&self) -> Vec<RuleId> {
+        let limits =
+            [(LimitName::Memory, "sandbox.memory-limit"), (LimitName::Pids, "sandbox.pids-limit")];
+        let open = limits.iter().filter(|(limit, _)| !self.held_by.contains_key(limit));
+        let failed = self.self_tests.iter().filter(|test| !test.held);
+        let failed = failed.map(|test| test.rule.clone());
+        failed.chain(open.map(|(_, rule)| RuleId::new(rule))).collect()
     }
 }
 
@@ -121,13 +127,11 @@ async fn try_out(engine: &Arc<dyn Engine>, image: &str) -> Result<ProbeReport, S
             ),
         });
     }
-    let self_tests = RULES
-        .iter()
-        .map(|(key, rule)| SelfTest {
-            rule: RuleId::new(rule),
-            held: told.get(*key).copied().unwrap_or(false),
-        })
-        .collect();
+    let inside = RULES.iter().map(|(key, rule)| SelfTest {
+        rule: RuleId::new(rule),
+        held: told.get(*key).copied().unwrap_or(false),
+    });
+    let self_tests = inside.chain(engine.self_tests()).collect();
     // What its start left behind is gone before anything is said about it.
     let _ = executed.clean_up.await;
     Ok(ProbeReport {

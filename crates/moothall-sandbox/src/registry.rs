@@ -8,19 +8,26 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
 use moothall_core::sandbox::{IsolationClass, Labels};
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::{EngineName, SandboxError};
 
 /// How long the reaper waits for processes that it killed.
 const DYING: Duration = Duration::from_secs(5);
+
+/// How long a runtime may take to delete a container.
+const DELETING: Duration = Duration::from_secs(20);
+
+/// The cgroup under which all of ours are.
+pub(crate) const CGROUP_PARENT: &str = "moothall";
 
 /// The folder of records, and this process's place in it.
 #[derive(Debug, Clone)]
@@ -60,6 +67,8 @@ pub struct Record {
     pub owner: String,
     /// When, in milliseconds since 1970.
     pub started_at_ms: u64,
+    /// The boot of the host in which: process numbers mean nothing in another.
+    pub boot: String,
     /// What outlives the process that started it.
     pub leaves: Leaves,
 }
@@ -157,11 +166,14 @@ impl ProcessId {
         Self::of(self.pid) == Some(self)
     }
 
+    /// Kills this process and no other: it is looked at again after it was taken hold of, so its
+    /// number cannot have become somebody else's in between.
     fn kill(self) {
-        if self.is_alive()
-            && let Some(pid) = rustix::process::Pid::from_raw(self.pid)
+        if let Some(pid) = rustix::process::Pid::from_raw(self.pid)
+            && let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+            && self.is_alive()
         {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            let _ = rustix::process::pidfd_send_signal(&held, Signal::KILL);
         }
     }
 }
@@ -170,19 +182,24 @@ impl Registry {
     /// The registry in this folder, with this process as an owner.
     pub fn open(folder: &Path) -> Result<Self, SandboxError> {
         let unusable = || SandboxError::host("the registry of sandboxes cannot be used");
-        fs::create_dir_all(folder).map_err(unusable())?;
+        make_own_folder(folder).map_err(unusable())?;
+        check_own_folder(folder)?;
         let mut tries = 0;
         loop {
             let owner = uuid::Uuid::now_v7().simple().to_string();
             let lock_path = folder.join(format!("{owner}.lock"));
             let lock: File = fs::File::create_new(&lock_path).map_err(unusable())?.into_parts().0;
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {
+            let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+            // A reaper that came between the file and its lock takes it for a dead one's, and may
+            // have removed it already: a lock that nobody finds would protect nothing.
+            let is_there = rustix::fs::fstat(&lock).is_ok_and(|found| found.st_nlink > 0);
+            match locked {
+                Ok(()) if is_there => {
                     let folder = folder.to_owned();
                     return Ok(Self(Arc::new(Inner { folder, owner, lock_path, _lock: lock })));
                 }
-                // A reaper came between the file and its lock and takes it for a dead one's.
-                Err(_) if tries < 10 => tries += 1,
+                _ if tries < 10 => tries += 1,
+                Ok(()) => return Err(unusable()(ErrorKind::NotFound.into())),
                 Err(error) => return Err(unusable()(error.into())),
             }
         }
@@ -207,6 +224,7 @@ impl Registry {
             labels: labels.clone(),
             owner: self.0.owner.clone(),
             started_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            boot: boot_id(),
             leaves,
         };
         let path = self.0.folder.join(format!("{name}.json"));
@@ -233,6 +251,10 @@ impl Registry {
     /// Cleans up after processes that are gone. Returns the names of what was removed. What cannot
     /// be removed stays on record for the next time.
     pub fn reap(folder: &Path) -> Result<Vec<String>, SandboxError> {
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        check_own_folder(folder)?;
         let mut free: BTreeMap<String, Option<File>> = BTreeMap::new();
         let mut reaped = Vec::new();
         for (path, record) in records(folder)? {
@@ -241,7 +263,7 @@ impl Registry {
                 .or_insert_with(|| take_over(folder, &record.owner))
                 .is_some();
             if owner_is_gone {
-                match reap_one(&record) {
+                match vouch_for(&record, folder).and_then(|()| reap_one(&record)) {
                     Ok(()) => {
                         let _ = fs::remove_file(&path);
                         reaped.push(record.name);
@@ -288,27 +310,60 @@ fn take_over(folder: &Path, owner: &str) -> Option<File> {
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok().map(|()| file)
 }
 
+/// Whether a record says only what this program writes. A record is a file, and what it names is
+/// killed and removed: it may name what is below our own folders and nothing else.
+fn vouch_for(record: &Record, folder: &Path) -> Result<(), String> {
+    let plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
+    let state = folder.parent().unwrap_or(folder);
+    let ours = |path: &Path| plain(path) && path != state && path.starts_with(state);
+    let leaves = &record.leaves;
+    if let Some(stranger) = leaves.folders.iter().find(|path| !ours(path)) {
+        return Err(format!("its record names a folder that is not ours: {}", stranger.display()));
+    }
+    let of_ours = |path: &Path| {
+        let parent = path.parent().and_then(Path::file_name);
+        plain(path)
+            && path.starts_with("/sys/fs/cgroup")
+            && parent.is_some_and(|parent| parent == CGROUP_PARENT)
+    };
+    if let Some(stranger) = leaves.cgroups.iter().find(|path| !of_ours(path)) {
+        return Err(format!("its record names a cgroup that is not ours: {}", stranger.display()));
+    }
+    if let Some(container) = &leaves.container {
+        let named = container.id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+        let known = crate::oci::program(record.engine).as_deref() == Some(&*container.runtime);
+        if !named || !known || !ours(&container.root) {
+            return Err(format!("its record names a container that is not ours: {}", container.id));
+        }
+    }
+    Ok(())
+}
+
 fn reap_one(record: &Record) -> Result<(), String> {
     let leaves = &record.leaves;
-    for process in &leaves.processes {
+    let same_boot = record.boot == boot_id();
+    for process in leaves.processes.iter().filter(|_| same_boot) {
         process.kill();
     }
     if let Some(container) = &leaves.container {
         // Its words do not matter: what counts is whether its state is gone.
-        let _ = std::process::Command::new(&container.runtime)
+        let deleting = std::process::Command::new(&container.runtime)
             .arg("--root")
             .arg(&container.root)
             .args(["delete", "--force", &container.id])
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
-            .status();
+            .spawn();
+        if let Ok(deleting) = deleting {
+            wait_or_kill(deleting, DELETING);
+        }
         if container.root.join(&container.id).exists() {
             return Err(format!("container {} is still there", container.id));
         }
     }
     let until = std::time::Instant::now() + DYING;
-    while leaves.processes.iter().any(|process| process.is_alive()) {
+    while same_boot && leaves.processes.iter().any(|process| process.is_alive()) {
         if std::time::Instant::now() > until {
             return Err("a process does not die".to_owned());
         }
@@ -322,6 +377,49 @@ fn reap_one(record: &Record) -> Result<(), String> {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.to_string()),
             _ => {}
         }
+    }
+    Ok(())
+}
+
+/// Waits for a command, and not for ever.
+fn wait_or_kill(mut command: std::process::Child, most: Duration) {
+    let until = std::time::Instant::now() + most;
+    while matches!(command.try_wait(), Ok(None)) {
+        if std::time::Instant::now() > until {
+            let _ = command.kill();
+            let _ = command.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+fn make_own_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Records are acted upon, so nobody else may write them.
+fn check_own_folder(folder: &Path) -> Result<(), SandboxError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(folder)
+        .map_err(SandboxError::host("the registry of sandboxes cannot be read"))?;
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
+        return Err(SandboxError::host(format!(
+            "{} belongs to somebody else, or others may write to it",
+            folder.display()
+        ))(ErrorKind::PermissionDenied.into()));
     }
     Ok(())
 }

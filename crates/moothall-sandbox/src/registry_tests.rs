@@ -28,13 +28,13 @@ fn what_a_living_process_owns_is_not_reaped() {
 
 #[test]
 fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let left = tempfile::tempdir().unwrap();
-    let left_folder = left.path().join("bundle");
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("sandboxes");
+    let left_folder = state.path().join("oci/bundle");
     fs::create_dir_all(left_folder.join("deep")).unwrap();
     let mut sleeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let process = ProcessId::of(sleeper.id().try_into().unwrap()).unwrap();
-    let registry = Registry::open(folder.path()).unwrap();
+    let registry = Registry::open(&folder).unwrap();
     let mut guard = record(&registry, "one", Leaves::default());
     guard
         .update(|leaves| {
@@ -45,10 +45,10 @@ fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
     drop((guard, registry));
     // The child is ours, so it stays a zombie until somebody asks for it.
     let waiter = std::thread::spawn(move || sleeper.wait().unwrap());
-    assert_eq!(Registry::reap(folder.path()).unwrap(), ["one"]);
+    assert_eq!(Registry::reap(&folder).unwrap(), ["one"]);
     assert_eq!(waiter.join().unwrap().code(), None);
     assert!(!left_folder.exists());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
 #[test]
@@ -83,4 +83,50 @@ fn names_carry_the_run_and_differ() {
     let (one, two) = (registry.name_for(&labels()), registry.name_for(&labels()));
     assert!(one.starts_with("moothall-r-1-"), "{one}");
     assert_ne!(one, two);
+}
+
+#[test]
+fn a_record_that_names_what_is_not_ours_is_not_acted_upon() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let victim = elsewhere.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    let container = |runtime: &str, root: &Path| Container {
+        runtime: runtime.into(),
+        root: root.to_owned(),
+        id: "one".to_owned(),
+    };
+    let state = tempfile::tempdir().unwrap();
+    let inside = state.path().join("oci");
+    let cases = [
+        Leaves { folders: vec![victim.clone()], ..Leaves::default() },
+        Leaves { folders: vec![inside.join("../../victim")], ..Leaves::default() },
+        Leaves { folders: vec![state.path().to_owned()], ..Leaves::default() },
+        Leaves { cgroups: vec![victim.clone()], ..Leaves::default() },
+        Leaves { cgroups: vec!["/sys/fs/cgroup/system.slice".into()], ..Leaves::default() },
+        Leaves { container: Some(container("./evil", &inside)), ..Leaves::default() },
+        Leaves { container: Some(container("/bin/true", &inside)), ..Leaves::default() },
+    ];
+    for leaves in cases {
+        let folder = state.path().join("sandboxes");
+        let registry = Registry::open(&folder).unwrap();
+        let class = IsolationClass::SharedKernel;
+        let record =
+            registry.record("one", EngineName::Runc, class, "python", &labels(), leaves.clone());
+        drop((record.unwrap(), registry));
+        assert_eq!(Registry::reap(&folder).unwrap(), Vec::<String>::new(), "{leaves:?}");
+        assert_eq!(names(&folder), ["one"]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(victim.exists());
+}
+
+#[test]
+fn a_registry_that_others_may_write_is_not_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("sandboxes");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(Registry::open(&folder).is_err());
+    assert!(Registry::reap(&folder).is_err());
 }

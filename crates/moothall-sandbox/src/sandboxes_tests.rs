@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering;
 
 use moothall_core::RuleId;
 use moothall_core::guest::{Channel, Ended, FromGuest, ToGuest, WayToEnd};
-use moothall_core::sandbox::{Exit, Limits, Output};
+use moothall_core::sandbox::{Exit, LimitName, Limits, Output};
 
 use super::*;
 use crate::fake::{FakeAgent, FakeEngine};
@@ -13,7 +13,7 @@ fn report(class: IsolationClass, engine: EngineName, held: bool) -> ProbeReport 
         version: "1".to_owned(),
         class,
         self_tests: vec![SelfTest { rule: RuleId::new("sandbox.no-network"), held }],
-        held_by: BTreeMap::new(),
+        held_by: [LimitName::Memory, LimitName::Pids].map(|limit| (limit, "us".to_owned())).into(),
         start_ms: 1,
         run_ms: 1,
     }
@@ -82,6 +82,19 @@ fn an_engine_that_does_not_hold_is_not_used_and_the_reason_is_said() {
     let refused = "no sandbox on this host is at least shared-kernel: \
                    microvm does not hold sandbox.no-network";
     check(&found, ANY, Err(refused));
+}
+
+#[test]
+fn an_engine_that_holds_no_memory_is_not_used() {
+    let engine: Arc<dyn Engine> = Arc::new(FakeEngine::new(|_| async {}));
+    let mut report = report(IsolationClass::UserKernel, EngineName::Runsc, true);
+    report.held_by.remove(&LimitName::Memory);
+    let error = choose(&[probed(engine, report)], &ANY).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no sandbox on this host is at least shared-kernel: \
+         runsc does not hold sandbox.memory-limit"
+    );
 }
 
 async fn well_behaved(mut agent: FakeAgent) {

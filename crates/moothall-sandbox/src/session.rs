@@ -42,6 +42,9 @@ pub struct Session {
     to: Box<dyn AsyncWrite + Send + Unpin>,
     reader: FrameReader,
     buffer: Box<[u8]>,
+    /// An exchange that was begun and did not come to its end: whatever is said next may be its
+    /// answer, so nothing is asked any more.
+    unfinished: bool,
 }
 
 impl std::fmt::Debug for Session {
@@ -78,15 +81,38 @@ impl Session {
         to: Box<dyn AsyncWrite + Send + Unpin>,
     ) -> Self {
         let buffer = vec![0; 64 << 10].into_boxed_slice();
-        Self { from, to, reader: FrameReader::default(), buffer }
+        Self { from, to, reader: FrameReader::default(), buffer, unfinished: false }
+    }
+
+    /// Whether an exchange failed or was given up in the middle. Then nothing can be asked any more.
+    pub fn is_broken(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Begins an exchange. It counts as given up until it is [finished](Self::finished).
+    fn begin(&mut self) -> Result<(), SandboxError> {
+        if self.unfinished {
+            let before = "an exchange before this one did not come to its end";
+            return Err(SandboxError::Protocol(before.to_owned()));
+        }
+        self.unfinished = true;
+        Ok(())
+    }
+
+    fn finished(&mut self) {
+        self.unfinished = false;
     }
 
     /// Waits for the agent to say that it is there.
     pub async fn ready(&mut self, within: Duration) -> Result<(), SandboxError> {
+        self.begin()?;
         let deadline = Instant::now() + within;
         let late = SandboxError::NotReady { what: "the guest", waited: within };
         match timeout_at(deadline, self.message()).await.map_err(|_| late)?? {
-            FromGuest::Ready { protocol: PROTOCOL } => Ok(()),
+            FromGuest::Ready { protocol: PROTOCOL } => {
+                self.finished();
+                Ok(())
+            }
             FromGuest::Ready { protocol } => Err(SandboxError::Protocol(format!(
                 "it speaks version {protocol}, this program speaks {PROTOCOL}"
             ))),
@@ -112,6 +138,7 @@ impl Session {
         path: &GuestPath,
         bytes: &[u8],
     ) -> Result<(), SandboxError> {
+        self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(&ToGuest::Put { place, path: path.clone() }, deadline).await?;
         for piece in bytes.chunks(1 << 20) {
@@ -119,7 +146,7 @@ impl Session {
             write_data(&mut frames, Channel::File, piece);
             self.send(&frames, Instant::now() + EXCHANGE).await?;
         }
-        self.done(&ToGuest::End, EXCHANGE).await
+        self.done_after(&ToGuest::End, EXCHANGE).await
     }
 
     /// Runs a program and hears it out. `wall` counts from now; what came until the end is kept
@@ -139,6 +166,10 @@ impl Session {
             stdout_truncated: false,
             stderr_truncated: false,
         };
+        if let Err(error) = self.begin() {
+            ran.end = RanEnd::Broken(error);
+            return ran;
+        }
         let mut words = Vec::new();
         if let Err(fault) = write_message(&mut words, &ToGuest::Run(request)) {
             ran.end = RanEnd::Broken(fault.into());
@@ -207,8 +238,10 @@ impl Session {
         .await;
         drop(hear);
         if let Ok(Ok(_)) = heard {
-            // Whether it is heard shows when the agent is asked for something.
-            let _ = self.send(&rest_of_input(&words, sent), Instant::now() + EXCHANGE).await;
+            let rest = rest_of_input(&words, sent);
+            if self.send(&rest, Instant::now() + EXCHANGE).await.is_ok() {
+                self.finished();
+            }
         }
         ran.end = match heard {
             Ok(Ok(ended)) => RanEnd::Told(ended),
@@ -225,9 +258,12 @@ impl Session {
         folder: Option<&GuestPath>,
         most: u32,
     ) -> Result<(Vec<FoundFile>, Vec<String>), SandboxError> {
+        self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(&ToGuest::List { folder: folder.cloned(), most }, deadline).await?;
-        match self.answer(deadline).await? {
+        let answer = self.answer(deadline).await?;
+        self.finished();
+        match answer {
             FromGuest::Listing { files, others } => {
                 if files.len() > most as usize || others.len() > MOST_LISTED {
                     return Err(SandboxError::Protocol("it lists more than was asked".to_owned()));
@@ -246,6 +282,7 @@ impl Session {
         path: &GuestPath,
         most_bytes: u64,
     ) -> Result<Result<Vec<u8>, String>, SandboxError> {
+        self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(&ToGuest::Get { path: path.clone(), most_bytes }, deadline).await?;
         let mut file = Vec::new();
@@ -262,8 +299,14 @@ impl Session {
                     }
                     file.extend_from_slice(&bytes);
                 }
-                Frame::Message(FromGuest::End) => return Ok(Ok(file)),
-                Frame::Message(FromGuest::Refused { why }) => return Ok(Err(shortened(&why))),
+                Frame::Message(FromGuest::End) => {
+                    self.finished();
+                    return Ok(Ok(file));
+                }
+                Frame::Message(FromGuest::Refused { why }) => {
+                    self.finished();
+                    return Ok(Err(shortened(&why)));
+                }
                 Frame::Message(other) => return Err(unexpected(&other)),
                 Frame::Data(..) => return Err(misplaced_data()),
             }
@@ -286,9 +329,12 @@ impl Session {
     }
 
     async fn step(&mut self, message: &ToGuest) -> Result<Step, SandboxError> {
+        self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(message, deadline).await?;
-        match self.answer(deadline).await? {
+        let answer = self.answer(deadline).await?;
+        self.finished();
+        match answer {
             FromGuest::Step(step) => Ok(*step),
             FromGuest::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),
@@ -296,9 +342,21 @@ impl Session {
     }
 
     async fn done(&mut self, message: &ToGuest, within: Duration) -> Result<(), SandboxError> {
+        self.begin()?;
+        self.done_after(message, within).await
+    }
+
+    /// The last message of an exchange, and that it was done.
+    async fn done_after(
+        &mut self,
+        message: &ToGuest,
+        within: Duration,
+    ) -> Result<(), SandboxError> {
         let deadline = Instant::now() + within;
         self.say(message, deadline).await?;
-        match self.answer(deadline).await? {
+        let answer = self.answer(deadline).await?;
+        self.finished();
+        match answer {
             FromGuest::Done => Ok(()),
             FromGuest::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),

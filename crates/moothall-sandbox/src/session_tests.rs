@@ -321,3 +321,19 @@ async fn input_that_nobody_read_does_not_swallow_the_next_request() {
     let asked = Frame::Message(ToGuest::List { folder, most: 1 });
     assert_eq!(task.await.unwrap(), Some(asked));
 }
+
+/// The step that came too late was taken for the answer to the next result.
+#[tokio::test(start_paused = true)]
+async fn after_an_exchange_that_was_given_up_nothing_is_asked_any_more() {
+    let (mut session, mut agent) = FakeAgent::pair();
+    let late = session.reseed([0; 32], 0).await.unwrap_err();
+    assert_eq!(late.to_string(), "the guest's answer was not ready after 20s");
+    agent.say(&FromGuest::Done).await;
+    assert!(session.is_broken());
+    let error = session.reseed([1; 32], 0).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the guest does not keep to the protocol: \
+         an exchange before this one did not come to its end"
+    );
+}

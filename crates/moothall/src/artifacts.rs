@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::GuestPath;
@@ -43,7 +42,8 @@ pub(crate) fn read_inputs(paths: &[PathBuf]) -> Result<BTreeMap<GuestPath, Vec<u
 }
 
 /// Writes what a program left behind below a folder, and returns the paths. Names were chosen by the
-/// program: they cannot leave the folder, and a link that stands in the way is not followed.
+/// program: they cannot leave the folder, a link that stands in the way is not followed, nothing that
+/// exists is replaced, and no hidden file is made, because tools act upon those (`.git`, `.env`).
 pub(crate) fn write(
     folder: &Path,
     files: &BTreeMap<GuestPath, Vec<u8>>,
@@ -53,6 +53,12 @@ pub(crate) fn write(
     };
     let mut written = Vec::new();
     for (path, bytes) in files {
+        if path.parts().any(|part| part.starts_with('.')) {
+            return Err(CliError::failed(format!(
+                "the program left the hidden file `{path}`, and hidden files are not written"
+            ))
+            .with_hint("`moothall show RUN --json` lists every file with its hash"));
+        }
         let mut target = folder.to_owned();
         fs_err::create_dir_all(&target).map_err(unwritable)?;
         let parts: Vec<&str> = path.parts().collect();
@@ -70,10 +76,13 @@ pub(crate) fn write(
                 _ => {}
             }
         }
-        let mut options = fs_err::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        options.options_mut().custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-        let mut file = options.open(&target).map_err(unwritable)?;
+        let mut file = fs_err::File::create_new(&target).map_err(|error| {
+            let refused = unwritable(error);
+            match target.exists() {
+                true => refused.with_hint("choose an empty folder, or remove the file first"),
+                false => refused,
+            }
+        })?;
         file.write_all(bytes).map_err(unwritable)?;
         written.push(target);
     }

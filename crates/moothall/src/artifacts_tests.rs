@@ -29,6 +29,20 @@ fn a_link_that_stands_in_the_way_is_not_followed() {
 }
 
 #[test]
+fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    fs_err::write(folder.path().join("Makefile"), "mine").unwrap();
+    let error = write(folder.path(), &files(&["Makefile"])).unwrap_err();
+    assert_eq!(error.hint.as_deref(), Some("choose an empty folder, or remove the file first"));
+    assert_eq!(fs_err::read_to_string(folder.path().join("Makefile")).unwrap(), "mine");
+    for name in [".git/config", "deep/.env"] {
+        let error = write(folder.path(), &files(&[name])).unwrap_err();
+        assert!(error.message.contains("hidden"), "{error}");
+    }
+    assert!(!folder.path().join(".git").exists());
+}
+
+#[test]
 fn two_inputs_of_one_name_are_refused() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let paths = [one.path().join("a.csv"), two.path().join("a.csv")];

@@ -72,6 +72,9 @@ fn man(command: Option<&str>) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// How long a cancelled command waits for its sandboxes to be gone.
+const CLEANING_UP: std::time::Duration = std::time::Duration::from_secs(3);
+
 /// What came of work that a person may interrupt.
 enum Interruptible<T> {
     Done(T),
@@ -97,5 +100,16 @@ async fn interruptible<T>(future: impl Future<Output = T>) -> Interruptible<T> {
 
 /// Runs a future on a runtime of its own until it is done or the person presses Ctrl-C.
 fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliError> {
-    Ok(runtime()?.block_on(interruptible(future)))
+    let runtime = runtime()?;
+    let done = runtime.block_on(interruptible(future));
+    if matches!(done, Interruptible::Cancelled) {
+        // What was dropped cleans up after itself; that is worth a moment, and not more.
+        runtime.block_on(async {
+            let until = tokio::time::Instant::now() + CLEANING_UP;
+            while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < until {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        });
+    }
+    Ok(done)
 }

@@ -9,7 +9,7 @@ use moothall_sandbox::{
 };
 
 use crate::args::SandboxFlags;
-use crate::config::{EngineChoice, FoundBy, Loaded, Origin};
+use crate::config::{self, EngineChoice, FoundBy, Loaded, Origin};
 use crate::error::CliError;
 use crate::guest_binary::GUEST;
 
@@ -34,9 +34,10 @@ pub(crate) fn policy(
     // Naming a runtime that shares the kernel is as explicit as the switch.
     let named_shared = matches!(engine, Some(EngineName::Runc | EngineName::Crun));
     let accepted = allow_shared_kernel || section.allow_shared_kernel || named_shared;
+    let minimum = section.minimum.unwrap_or(IsolationClass::SharedKernel);
     Ok(Policy {
         engine,
-        minimum: section.minimum.unwrap_or(IsolationClass::SharedKernel),
+        minimum: minimum.max(users_own_minimum(loaded)?),
         shared_kernel: if accepted { SharedKernel::Accepted } else { SharedKernel::Refused },
     })
 }
@@ -65,6 +66,26 @@ fn refuse_loosening(loaded: &Loaded) -> Result<(), CliError> {
         .with_hint("if you trust it, name it: `--config moothall.toml`"));
     }
     Ok(())
+}
+
+/// The minimum of the user's own configuration file, which a file of the working folder stands in
+/// front of and must not hide.
+fn users_own_minimum(loaded: &Loaded) -> Result<IsolationClass, CliError> {
+    let hidden = loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+    let own = loaded.places.folders.config.join(config::FILE_NAME);
+    if !hidden || !own.exists() {
+        return Ok(IsolationClass::SharedKernel);
+    }
+    let unreadable = || CliError::usage(format!("{} cannot be read", own.display()));
+    let text = fs_err::read_to_string(&own).map_err(|error| unreadable().with_source(error))?;
+    let table: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| unreadable().with_source(error))?;
+    let minimum = table.get("isolation").and_then(|section| section.get("minimum"));
+    match minimum.map(|minimum| minimum.as_str().map(str::parse)) {
+        None => Ok(IsolationClass::SharedKernel),
+        Some(Some(Ok(minimum))) => Ok(minimum),
+        Some(_) => Err(unreadable().with_hint("`isolation.minimum` is not a class")),
+    }
 }
 
 /// What a program may use.

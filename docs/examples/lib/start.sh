@@ -28,16 +28,13 @@ export HOME="$scratch/home" XDG_CONFIG_HOME="$scratch/home/.config" NO_COLOR=1
 mkdir -p "$XDG_CONFIG_HOME/moothall" "$scratch/work"
 cd "$scratch/work"
 
-# sandboxes [ENGINE]: lets the example run programs. Images and templates are the caller's, because both take their time; everything else,
-# runs among it, is the example's own. An engine is named where the page shows what it prints.
+# sandboxes ENGINE: lets the example run programs. Images and templates are the caller's, because both take their time; everything else,
+# runs among it, is the example's own. It is `auto` unless the page shows what an engine prints.
 sandboxes() {
     [[ -d $images ]] || fail "there are no images in $images; make them with: moothall image build"
     mkdir -p "$HOME/.local/share/moothall"
     ln -s "$(realpath "$images")" "$HOME/.local/share/moothall/images"
-    export XDG_CACHE_HOME=$caches
-    if (($# > 0)); then
-        export MOOTHALL_ISOLATION__ENGINE=$1
-    fi
+    export XDG_CACHE_HOME=$caches MOOTHALL_ISOLATION__ENGINE=$1
 }
 
 # run EXIT ARGUMENTS…: runs the program, shows what it says and demands this exit code.

@@ -18,6 +18,10 @@ use crate::jail::{FIRST_FD, Inmate, JailCommand, JailReport, read_report};
 use crate::spawner::{self, Process};
 use crate::{SandboxError, Session};
 
+/// Mebibytes that the emulator may fill with translated code. Its own default is a gibibyte, which
+/// a program that writes ever new code could use up, outside of every limit.
+pub(super) const TRANSLATED_MIB: u64 = 64;
+
 /// The name of the port over which the agent speaks.
 const PORT: &str = "moothall.agent";
 
@@ -184,7 +188,9 @@ fn arguments(plan: &Plan<'_>) -> Vec<String> {
     add(&["-M", "microvm,acpi=on,pit=off,pic=off,rtc=on,mem-merge=off,memory-backend=ram"]);
     match plan.accel {
         Accel::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
-        Accel::Tcg => add(&["-accel", "tcg", "-cpu", "max"]),
+        Accel::Tcg => {
+            add(&["-accel", &format!("tcg,tb-size={TRANSLATED_MIB}"), "-cpu", "max"]);
+        }
     }
     add(&["-smp", "1", "-m", &format!("{mib}M")]);
     add(&["-nodefaults", "-no-user-config", "-no-reboot"]);

@@ -124,7 +124,10 @@ impl Shelf {
         let deadline = Instant::now() + OTHERS;
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Turn { _lock: lock }),
+                Ok(()) => {
+                    self.remove_given_up(&recipe.key.to_string());
+                    return Ok(Turn { _lock: lock });
+                }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
                     sleep(Duration::from_millis(50)).await;
                 }
@@ -135,6 +138,17 @@ impl Shelf {
                     });
                 }
                 Err(error) => return Err(unusable()(error.into())),
+            }
+        }
+    }
+
+    /// Removes what others began for this template: whoever has the turn knows that they are gone.
+    fn remove_given_up(&self, key: &str) {
+        let Ok(entries) = fs_err::read_dir(&self.folder) else { return };
+        let begun = format!(".{key}.");
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&begun) {
+                let _ = fs_err::remove_dir_all(entry.path());
             }
         }
     }

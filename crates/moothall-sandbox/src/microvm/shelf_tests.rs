@@ -171,3 +171,19 @@ async fn only_one_makes_a_template_at_a_time() {
     drop(turn);
     second.turn(&recipe).await.unwrap();
 }
+
+/// A process that was killed while it wrote a template left hundreds of megabytes for an hour.
+#[tokio::test]
+async fn whoever_has_the_turn_removes_what_others_had_begun() {
+    let cache = tempfile::tempdir().unwrap();
+    let shelf = Shelf::open(cache.path()).unwrap();
+    let templates = cache.path().join("templates");
+    let (mine, other) = (recipe("mine", 2_000_000), recipe("other", 2_000_000));
+    let begun = [&mine, &other].map(|recipe| templates.join(format!(".{}.begun", recipe.key)));
+    for folder in &begun {
+        fs_err::create_dir(folder).unwrap();
+        fs_err::write(folder.join("ram"), "half").unwrap();
+    }
+    let _turn = shelf.turn(&mine).await.unwrap();
+    assert_eq!(begun.map(|folder| folder.exists()), [false, true]);
+}

@@ -12,7 +12,7 @@ use super::bundle::{CPU_PERIOD, Resources};
 use crate::SandboxError;
 
 /// All groups of ours are below this one.
-const PARENT: &str = "moothall";
+const PARENT: &str = crate::registry::CGROUP_PARENT;
 
 /// A controller that holds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -111,17 +111,21 @@ pub(super) struct Runtime {
     pub(super) version: String,
 }
 
+/// Where a runtime is installed.
+pub(crate) fn program(name: EngineName) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(MORE_FOLDERS.map(PathBuf::from))
+        .map(|folder| folder.join(name.as_str()))
+        .find(|file| file.is_absolute() && file.is_file())
+}
+
 impl Runtime {
     /// Finds the program and asks for its version.
     pub(super) fn find(kind: Kind) -> Result<Self, SandboxError> {
         let name = kind.name().as_str();
         let missing = || SandboxError::Missing { program: name.to_owned() };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let program = std::env::split_paths(&path)
-            .chain(MORE_FOLDERS.map(PathBuf::from))
-            .map(|folder| folder.join(name))
-            .find(|file| file.is_absolute() && file.is_file())
-            .ok_or_else(missing)?;
+        let program = program(kind.name()).ok_or_else(missing)?;
         let said = Command::new(&program)
             .arg("--version")
             .stdin(Stdio::null())

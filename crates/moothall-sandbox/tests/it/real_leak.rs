@@ -56,7 +56,7 @@ fn executions_and_killed_owners_leave_nothing_behind() {
 
     // Short, because sockets of runsc are in it.
     let folder = tempfile::Builder::new().prefix("mhl").tempdir().unwrap();
-    let before = Before::look();
+    let before = Before::look(folder.path());
     let began = Instant::now();
     let mut dice = Dice(seed);
     let mut done = Done::default();
@@ -82,10 +82,11 @@ fn executions_and_killed_owners_leave_nothing_behind() {
     let took = began.elapsed();
     let reaped = before.expect_nothing_left(folder.path());
     println!(
-        "{} executions ({:?}), {kills} kills, seed {seed}, in {:.0} s; {reaped} sandboxes were left \
-         to the last reaper, and nothing after it",
+        "{} executions ({:?}) in {} sandboxes, {kills} kills, seed {seed}, in {:.0} s; {reaped} \
+         sandboxes were left to the last reaper, and nothing after it",
         done.all(),
         done.0,
+        before.count(),
         took.as_secs_f64(),
     );
 }
@@ -151,7 +152,9 @@ impl Life {
     }
 }
 
-/// What the next process would do at its start.
+/// What the next process does at its start. How many sandboxes it cleaned up.
 fn reap(folder: &Path) -> usize {
-    Registry::reap(&Host::records(&victim::state(folder))).unwrap().len()
+    let reaped = Registry::reap(&Host::records(&victim::state(folder))).unwrap().len();
+    victim::host(folder);
+    reaped
 }

@@ -125,7 +125,7 @@ except (PermissionError, ProcessLookupError):
     let expected = "Uid 1000 1000 1000 1000\nGid 1000 1000 1000 1000\nGroups\n\
         CapInh 0000000000000000\nCapPrm 0000000000000000\nCapEff 0000000000000000\n\
         CapBnd 0000000000000000\nCapAmb 0000000000000000\nNoNewPrivs 1\n\
-        sandbox [] ['main.py']";
+        sandbox [] ['main.py', 'out']";
     // gVisor does not show all of it, and shows everyone's environment.
     let expected = match world.name {
         EngineName::Runsc => {
@@ -188,7 +188,7 @@ a = numpy.arange(40000.0).reshape(200, 200)
 print(float((a @ a).trace()), float(numpy.linalg.norm(numpy.eye(50))) ** 2 > 49.9)
 print(int(pandas.DataFrame({'x': [1, 2, 3]}).x.sum()))
 matplotlib.pyplot.plot([1, 2, 3])
-os.makedirs('out')
+os.makedirs('out', exist_ok=True)
 matplotlib.pyplot.savefig('out/plot.png')
 os.mkfifo('/tmp/pipe')
 with tempfile.NamedTemporaryFile() as file:

@@ -133,6 +133,16 @@ impl Places {
             if let (None, Some(data_dir)) =
                 (environment.get(DATA_DIR_VARIABLE), layers.dotenv.get(DATA_DIR_VARIABLE))
             {
+                // What is kept there is acted upon: images are run, and records say what is to be
+                // cleaned up.
+                if self.used().is_some_and(|used| used.by == FoundBy::WorkingFolder) {
+                    let message = format!(
+                        "the .env in this folder decides where moothall keeps its data: `{DATA_DIR_VARIABLE}`"
+                    );
+                    return Err(Problem::new(message)
+                        .with_hint("if you trust it, name its file: `--config moothall.toml`")
+                        .into());
+                }
                 let data_dir = path.parent().unwrap_or_else(|| Path::new("")).join(data_dir);
                 self.folders = Folders::under(self.folders.config.clone(), &data_dir);
             }

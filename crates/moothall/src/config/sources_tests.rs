@@ -103,11 +103,22 @@ fn only_the_dotenv_file_beside_the_used_file_is_read() {
 
 #[test]
 fn a_data_folder_in_the_dotenv_file_starts_there_and_yields_to_the_environment() {
-    let files = [("work/moothall.toml", ""), ("work/.env", "MOOTHALL_DATA_DIR=data")];
+    let files = [
+        (".config/moothall/moothall.toml", ""),
+        (".config/moothall/.env", "MOOTHALL_DATA_DIR=data"),
+    ];
     let folders = |disk: &Disk, data: &str| {
         let (places, _) = disk.read(None).unwrap();
         assert_eq!(places.folders, Folders::under(disk.path(".config/moothall"), &disk.path(data)));
     };
-    folders(&Disk::new(&files), "work/data");
+    folders(&Disk::new(&files), ".config/moothall/data");
     folders(&Disk::new(&files).set(DATA_DIR_VARIABLE, "elsewhere"), "elsewhere");
+}
+
+/// What lies in the data folder is run and acted upon: a cloned folder could bring its own.
+#[test]
+fn a_dotenv_file_of_the_working_folder_cannot_choose_the_data_folder() {
+    let files = [("work/moothall.toml", ""), ("work/.env", "MOOTHALL_DATA_DIR=data")];
+    let error = Disk::new(&files).read(None).unwrap_err();
+    assert!(error.words().contains("the .env in this folder decides"), "{}", error.words());
 }

@@ -102,8 +102,8 @@ fn path_shows_every_place_whether_it_exists_or_not() {
 fn path_follows_the_data_folder_of_the_environment_and_of_dotenv() {
     // The one of `.env` was once used by every command but shown by none.
     let world = World::new();
-    world.write("moothall.toml", "");
-    world.write(".env", "MOOTHALL_DATA_DIR=/from/dotenv\n");
+    world.write_config("moothall.toml", "");
+    world.write_config(".env", "MOOTHALL_DATA_DIR=/from/dotenv\n");
     let folder = |world: &World| world.run(&["config", "path", "--json"]).json()["data"].clone();
     assert_eq!(folder(&world), "/from/dotenv");
     let world = world.with("MOOTHALL_DATA_DIR", "/from/environment");

@@ -114,3 +114,14 @@ fn sandbox_without_its_image_says_how_to_get_one() {
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(ran.stderr.contains("hint: build it: `moothall image build python`"), "{ran}");
 }
+
+/// A file of the working folder stands in front of the user's own, and once hid its minimum.
+#[test]
+fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
+    let world = prepared();
+    world.write_config("moothall.toml", "[isolation]\nminimum = \"hardware-vm\"\n");
+    world.write("moothall.toml", "");
+    let ran = world.run(&["exec", "hello.py", "--isolation", "runc"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("at least hardware-vm"), "{ran}");
+}

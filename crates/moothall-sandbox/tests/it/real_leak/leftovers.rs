@@ -1,14 +1,18 @@
 //! What can be left on a host: processes, control groups, mounts, sockets, files, memory.
 //!
-//! Others may have sandboxes on the same host meanwhile. Theirs have owners that live, and come and
-//! go; so what counts is what has no owner and stays.
+//! Others may have sandboxes on the same host meanwhile. Ours are known by their records, which are
+//! watched from the beginning; processes are known by having no owner that lives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_sandbox::ProcessId;
+use moothall_sandbox::{Host, ProcessId};
+use rustix::fs::inotify;
 
 use super::{DYING, reap, victim};
 
@@ -27,23 +31,38 @@ const NAMES: [&str; 8] = [
     "python3",
 ];
 
-/// What was there before.
+/// What was there before, and what was written down since.
 pub(super) struct Before {
-    cgroups: BTreeSet<PathBuf>,
-    sockets: BTreeSet<String>,
+    /// The random ends of the names of all our sandboxes.
+    names: Arc<Mutex<BTreeSet<String>>>,
     shared_memory: u64,
     /// Who gets the children of processes that die.
     adopter: i32,
 }
 
 impl Before {
-    pub(super) fn look() -> Self {
-        Self {
-            cgroups: cgroups(),
-            sockets: abstract_sockets(),
-            shared_memory: shared_memory(),
-            adopter: adopter(),
-        }
+    /// Looks at the host, and from now on at the records of sandboxes.
+    pub(super) fn look(folder: &Path) -> Self {
+        let records = Host::records(&victim::state(folder));
+        fs_err::create_dir_all(&records).unwrap();
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&watch, &records, inotify::WatchFlags::MOVED_TO).unwrap();
+        let names = Arc::default();
+        std::thread::spawn({
+            let names = Arc::clone(&names);
+            move || note_names(&watch, &names)
+        });
+        Self { names, shared_memory: shared_memory(), adopter: adopter() }
+    }
+
+    /// How many sandboxes there were.
+    pub(super) fn count(&self) -> usize {
+        self.names.lock().unwrap().len()
+    }
+
+    /// Whether the name of a sandbox of ours stands in a text.
+    fn names_ours(&self, text: &str) -> bool {
+        self.names.lock().unwrap().iter().any(|name| text.contains(name))
     }
 
     /// Lets the reaper do its work and fails if anything stays. How many sandboxes it found.
@@ -79,25 +98,19 @@ impl Before {
                 left.insert(format!("process {pid}: {} {}", process.name, process.command));
             }
         }
-        for cgroup in &cgroups() - &self.cgroups {
-            let members = fs_err::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
-            if members.lines().all(|pid| is_orphan(pid.parse().unwrap())) {
-                left.insert(format!("control group {}", cgroup.display()));
-            }
+        let ours = |text_of: &str| text_of.contains(text) || self.names_ours(text_of);
+        let cgroups = cgroups().into_iter().map(|path| path.display().to_string());
+        left.extend(cgroups.filter(|path| ours(path)).map(|path| format!("control group {path}")));
+        for (what, table) in [("mount", "/proc/self/mountinfo"), ("socket", "/proc/net/unix")] {
+            let table = fs_err::read_to_string(table).unwrap();
+            let lines = table.lines().filter(|line| ours(line));
+            left.extend(lines.map(|line| format!("{what} {line}")));
         }
-        let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
-        left.extend(
-            mounts.lines().filter(|line| line.contains(text)).map(|l| format!("mount {l}")),
-        );
-        let sockets = fs_err::read_to_string("/proc/net/unix").unwrap();
-        left.extend(
-            sockets.lines().filter(|line| line.contains(text)).map(|l| format!("socket {l}")),
-        );
-        left.extend(
-            (&abstract_sockets() - &self.sockets).into_iter().map(|s| format!("socket {s}")),
-        );
-        if shared_memory() > self.shared_memory + TOLERANCE {
-            left.insert("shared memory".to_owned());
+        // The kernel tells only how much there is in all: while others have sandboxes, it says
+        // nothing.
+        let alone = !processes.values().any(|process| process.name.starts_with("qemu-system"));
+        if alone && shared_memory() > self.shared_memory + TOLERANCE {
+            left.insert("memory in files without a name".to_owned());
         }
         left
     }
@@ -207,11 +220,17 @@ fn cgroups() -> BTreeSet<PathBuf> {
     found
 }
 
-/// Sockets of gVisor that have a name and no file.
-fn abstract_sockets() -> BTreeSet<String> {
-    let sockets = fs_err::read_to_string("/proc/net/unix").unwrap();
-    let names = sockets.lines().filter_map(|line| line.split_whitespace().nth(7));
-    names.filter(|name| name.starts_with("@runsc")).map(ToOwned::to_owned).collect()
+/// Reads names of records as they appear. Every change of one makes it appear anew.
+fn note_names(watch: &OwnedFd, names: &Mutex<BTreeSet<String>>) {
+    let mut space = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(watch, &mut space);
+    loop {
+        let event = events.next().unwrap();
+        // The last event tells that the folder is gone, and has no name.
+        let Some(file) = event.file_name() else { return };
+        let name = file.to_str().unwrap().strip_suffix(".json").expect("a record");
+        names.lock().unwrap().insert(name.rsplit('-').next().unwrap().to_owned());
+    }
 }
 
 /// Memory in files without a name, and in file systems of memory.

@@ -56,15 +56,19 @@ fn victim() {
     runtime.block_on(live(&folder, seed, stop));
 }
 
-async fn live(folder: &Path, seed: u64, stop: Arc<AtomicBool>) {
-    let host = Host::open(HostOptions {
+pub(super) fn host(folder: &Path) -> Host {
+    let options = HostOptions {
         images: support::images(),
         cache: cache(folder),
         state: state(folder),
         guest: support::guest(),
         jail: support::jail(),
-    });
-    let host = host.unwrap();
+    };
+    Host::open(options).unwrap()
+}
+
+async fn live(folder: &Path, seed: u64, stop: Arc<AtomicBool>) {
+    let host = host(folder);
     let mut all = Vec::new();
     for name in ENGINES {
         all.push(sandboxes(&host, name).await);
