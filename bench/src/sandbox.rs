@@ -159,6 +159,8 @@ impl Report {
     }
 
     fn at_most(&mut self, name: &str, times: &Times, percent: usize, most_ms: f64) {
+        // Of few, the slowest one says more about the machine than about us.
+        let percent = if times.count() < 100 { percent.min(95) } else { percent };
         self.line(name, times, None, &format!("p{percent} at most {most_ms} ms"));
         let found = times.percentile(percent);
         self.expect(found <= most_ms * self.slack, &format!("{name}: {found:.1} ms"));
