@@ -56,16 +56,16 @@ impl Plan {
     };
     pub(super) const SHORT: Self = Self {
         runc: 12,
-        runsc: 1,
-        boots: 1,
-        clones: 60,
+        runsc: 6,
+        boots: 2,
+        clones: 6,
         microvm_hand_overs: 20,
         runsc_hand_overs: 20,
         pooled_results: 4,
         second_process: 4,
-        microvm_at_once: 0,
+        microvm_at_once: 24,
         runsc_at_once: 0,
-        runc_at_once: 0,
+        runc_at_once: 100,
         slack: 2.0,
     };
 }

@@ -95,6 +95,9 @@ def _moothall_loader():
 
         sys.excepthook = without_loader
         raise
+    finally:
+        # What the program leaves is collected at the end as it would be.
+        gc.unfreeze()
 
 
 _moothall_loader()

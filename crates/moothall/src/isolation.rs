@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use moothall_core::sandbox::{IsolationClass, Limits};
+use moothall_sandbox::image::Recipe;
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
     EngineName, Host, HostOptions, Policy, PoolOptions, SandboxError, Sandboxes, SharedKernel,
@@ -184,13 +185,20 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
             _ => return Some(format!("install `{program}`")),
         }
         .to_owned(),
-        SandboxError::TooWeak { .. } => {
+        SandboxError::TooWeak { minimum: IsolationClass::SharedKernel, .. } => {
             "`moothall doctor` shows what works on this machine and how to get more; \
              `--isolation runc` accepts a shared kernel"
                 .to_owned()
         }
-        SandboxError::Image { image, .. } => {
+        SandboxError::TooWeak { .. } => {
+            "`moothall doctor` shows what works on this machine and how to get more".to_owned()
+        }
+        SandboxError::Image { image, .. } if Recipe::names().any(|known| known == image) => {
             format!("build it: `moothall image build {image}`")
+        }
+        SandboxError::Image { .. } => {
+            let known: Vec<&str> = Recipe::names().collect();
+            format!("there are {}", known.join(", "))
         }
         _ => return None,
     })
