@@ -198,6 +198,20 @@ pub struct ExecuteRequest {
 }
 
 impl ExecuteRequest {
+    /// A Python program of one file, with the usual limits and nothing else.
+    pub fn python(image: impl Into<String>, script: GuestPath, source: impl Into<String>) -> Self {
+        Self {
+            image: image.into(),
+            argv: vec!["python3".to_owned(), script.to_string()],
+            sources: BTreeMap::from([(script, source.into())]),
+            inputs: BTreeMap::new(),
+            env: BTreeMap::new(),
+            stdin: String::new(),
+            limits: Limits::default(),
+            collect: false,
+        }
+    }
+
     /// The folder below `/workspace` whose files are brought back.
     pub const OUTPUT_FOLDER: &str = "out";
 
@@ -231,6 +245,13 @@ pub struct FileRef {
     pub sha256: Sha256Hex,
     /// How many there are.
     pub bytes: u64,
+}
+
+impl FileRef {
+    /// The file that holds these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 }
+    }
 }
 
 /// What came of running a program. A program that fails is not an error: that is what is said here.

@@ -31,21 +31,12 @@ fn a_guest_path_stays_where_it_is_joined() {
 }
 
 fn request() -> ExecuteRequest {
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([("main.py".parse().unwrap(), "print(1)".to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    }
+    ExecuteRequest::python("python", "main.py".parse().unwrap(), "print(1)")
 }
 
 #[test]
 fn everything_that_changes_an_execution_changes_its_hash() {
-    let file = FileRef { sha256: Sha256Hex::of(b"x"), bytes: 1 };
+    let file = FileRef::of(b"x");
     let changes: [fn(&mut ExecuteRequest, FileRef); 8] = [
         |r, _| r.image = "data".to_owned(),
         |r, _| {

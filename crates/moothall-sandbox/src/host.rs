@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use fs_err as fs;
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::IsolationClass;
 use serde::{Deserialize, Serialize};
 
 use crate::image::ImageStore;
@@ -15,7 +14,8 @@ use crate::jail::JailCommand;
 use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
 use crate::oci::{Oci, OciOptions};
 use crate::probe::{PROGRAM, ProbeReport, probe};
-use crate::sandboxes::{Policy, ProbedEngine, SharedKernel, choose};
+use crate::registry::boot_id;
+use crate::sandboxes::{Policy, ProbedEngine, choose};
 use crate::{Engine, EngineName, GuestBinary, ProcessId, Registry, SandboxError};
 
 /// How long writing a small file may take.
@@ -183,14 +183,14 @@ impl Host {
 
     /// What a probe is true for: this boot, this kernel, this user and these parts.
     fn probe_key(&self, engine: &dyn Engine, image_sha256: Sha256Hex) -> Sha256Hex {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot = boot_id().unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let user = rustix::process::geteuid().as_raw();
         let (name, version, class) = (engine.name(), engine.version(), engine.class());
         let guest = self.guest.sha256;
         let tried = format!("{}{:?}", Sha256Hex::of(PROGRAM.as_bytes()), engine.self_tests());
         let parts = format!(
-            "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}{kernel}{user}"
+            "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}\n{kernel}{user}"
         );
         Sha256Hex::of(parts.as_bytes())
     }
@@ -198,26 +198,25 @@ impl Host {
     fn keep_probe(&self, kept: &KeptProbe) {
         let path = self.probe_file(kept.report.engine);
         // A probe that is not kept is made again; that is slow and not wrong.
-        let written = path.parent().map(fs::create_dir_all).transpose().and_then(|_| {
-            let fresh = path.with_extension(format!("{}.new", std::process::id()));
-            fs::write(&fresh, serde_json::to_vec(kept)?)?;
-            fs::rename(&fresh, path)
-        });
+        let written = path
+            .parent()
+            .map(fs::create_dir_all)
+            .transpose()
+            .and_then(|_| replace_file(&path, &serde_json::to_vec(kept)?, 0o644));
         if let Err(error) = written {
             tracing::warn!(%error, "the result of a probe is not kept");
         }
     }
 }
 
-impl Policy {
-    /// The usual: the strongest engine that is here, and nobody's own kernel.
-    pub fn usual() -> Self {
-        Self {
-            engine: None,
-            minimum: IsolationClass::SharedKernel,
-            shared_kernel: SharedKernel::Refused,
-        }
-    }
+/// Writes a file of the cache as a whole: beside it, under the name that [`remove_half_written`]
+/// knows, and then over it.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&fresh, bytes)?;
+    fs::set_permissions(&fresh, std::fs::Permissions::from_mode(mode))?;
+    fs::rename(&fresh, path)
 }
 
 /// Removes files of the cache that processes were writing when they were killed. Best effort.
@@ -249,13 +248,8 @@ fn guest_file(cache: &Path, bytes: &'static [u8]) -> Result<GuestBinary, Sandbox
     let path = folder.join(format!("moothall-guest-{sha256}"));
     // Compared, not only looked for: a file that broke off must not run.
     if fs::read(&path).ok().as_deref() != Some(bytes) {
-        use std::os::unix::fs::PermissionsExt as _;
         fs::create_dir_all(&folder).map_err(unusable())?;
-        let fresh = path.with_extension(format!("{}.new", std::process::id()));
-        fs::write(&fresh, bytes).map_err(unusable())?;
-        let mode = std::fs::Permissions::from_mode(0o755);
-        fs::set_permissions(&fresh, mode).map_err(unusable())?;
-        fs::rename(&fresh, &path).map_err(unusable())?;
+        replace_file(&path, bytes, 0o755).map_err(unusable())?;
     }
     Ok(GuestBinary { path, bytes: Arc::from(bytes), sha256 })
 }

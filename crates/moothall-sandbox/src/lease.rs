@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use moothall_core::Sha256Hex;
 use moothall_core::guest::{Place, RunRequest, WayToEnd};
 use moothall_core::sandbox::{
     Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, Output,
@@ -183,7 +182,7 @@ impl Lease {
                 .files
                 .iter()
                 .map(|(path, bytes)| {
-                    let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
+                    let file = FileRef::of(bytes);
                     (path.clone(), file)
                 })
                 .collect(),

@@ -97,18 +97,8 @@ async fn try_out(engine: &Arc<dyn Engine>, image: &str) -> Result<ProbeReport, S
     let path = |text: &str| -> Result<GuestPath, SandboxError> {
         text.parse().map_err(|_| SandboxError::Request("the probe has no name".to_owned()))
     };
-    let request = ExecuteRequest {
-        image: image.to_owned(),
-        sources: BTreeMap::from([(path("probe.py")?, PROGRAM.to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: ["python3", "probe.py", &host_file.to_string_lossy(), &port.to_string()]
-            .map(ToOwned::to_owned)
-            .to_vec(),
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    };
+    let mut request = ExecuteRequest::python(image, path("probe.py")?, PROGRAM);
+    request.argv.extend([host_file.to_string_lossy().into_owned(), port.to_string()]);
     let inputs = BTreeMap::from([(path("given.txt")?, b"given".to_vec())]);
     let started = Instant::now();
     let executed = lease.execute(&request, &inputs, None).await?;

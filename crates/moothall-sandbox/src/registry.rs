@@ -215,7 +215,6 @@ impl Registry {
         labels: &Labels,
         leaves: Leaves,
     ) -> Result<RecordGuard, SandboxError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let record = Record {
             name: name.to_owned(),
             engine,
@@ -223,8 +222,8 @@ impl Registry {
             image: image.to_owned(),
             labels: labels.clone(),
             owner: self.0.owner.clone(),
-            started_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-            boot: boot_id(),
+            started_at_ms: now_ms(),
+            boot: boot_id().unwrap_or_default(),
             leaves,
         };
         let path = self.0.folder.join(format!("{name}.json"));
@@ -341,7 +340,7 @@ fn vouch_for(record: &Record, folder: &Path) -> Result<(), String> {
 
 fn reap_one(record: &Record) -> Result<(), String> {
     let leaves = &record.leaves;
-    let same_boot = record.boot == boot_id();
+    let same_boot = record.boot == boot_id().unwrap_or_default();
     for process in leaves.processes.iter().filter(|_| same_boot) {
         process.kill();
     }
@@ -394,9 +393,16 @@ fn wait_or_kill(mut command: std::process::Child, most: Duration) {
     }
 }
 
-fn boot_id() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
+/// This boot of the host, which no other has.
+pub(crate) fn boot_id() -> std::io::Result<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim().to_owned())
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn make_own_folder(folder: &Path) -> std::io::Result<()> {

@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering;
 
 use moothall_core::RuleId;
 use moothall_core::guest::{Channel, Ended, FromGuest, ToGuest, WayToEnd};
-use moothall_core::sandbox::{Exit, LimitName, Limits, Output};
+use moothall_core::sandbox::{Exit, LimitName, Output};
 
 use super::*;
 use crate::fake::{FakeAgent, FakeEngine};
@@ -114,16 +114,7 @@ async fn well_behaved(mut agent: FakeAgent) {
 }
 
 fn request() -> ExecuteRequest {
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([("main.py".parse().unwrap(), "print(1)".to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    }
+    ExecuteRequest::python("python", "main.py".parse().unwrap(), "print(1)")
 }
 
 fn sandboxes(engine: &Arc<FakeEngine>) -> Sandboxes {

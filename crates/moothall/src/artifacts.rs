@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use moothall_core::sandbox::GuestPath;
+use moothall_core::sandbox::{FileRef, GuestPath};
 
 use crate::error::CliError;
 
@@ -39,6 +39,11 @@ pub(crate) fn read_inputs(paths: &[PathBuf]) -> Result<BTreeMap<GuestPath, Vec<u
         }
     }
     Ok(inputs)
+}
+
+/// The files by their content, as a request names them.
+pub(crate) fn references(files: &BTreeMap<GuestPath, Vec<u8>>) -> BTreeMap<GuestPath, FileRef> {
+    files.iter().map(|(path, bytes)| (path.clone(), FileRef::of(bytes))).collect()
 }
 
 /// Writes what a program left behind below a folder, and returns the paths. Names were chosen by the

@@ -39,6 +39,12 @@ impl Folders {
         })
     }
 
+    /// The images that sandboxes are made of.
+    #[must_use]
+    pub fn images(&self) -> PathBuf {
+        self.data.join("images")
+    }
+
     /// The folders when data, cache and state share one folder.
     #[must_use]
     pub fn under(config: PathBuf, data_dir: &Path) -> Self {

@@ -123,7 +123,7 @@ pub(crate) fn host(loaded: &Loaded) -> Result<Host, CliError> {
 /// The folder of images, without links on the way: container runtimes refuse a root behind one, and
 /// a home folder often is.
 pub(crate) fn images(loaded: &Loaded) -> PathBuf {
-    let folder = loaded.places.folders.data.join("images");
+    let folder = loaded.places.folders.images();
     fs_err::canonicalize(&folder).unwrap_or(folder)
 }
 

@@ -67,16 +67,8 @@ pub(crate) fn execution() -> Execution {
 }
 
 fn request(inputs: BTreeMap<GuestPath, FileRef>) -> Effect {
-    Effect::Execute(Box::new(ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([(path("main.py"), "print('done')".to_owned())]),
-        inputs,
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: true,
-    }))
+    let request = ExecuteRequest::python("python", path("main.py"), "print('done')");
+    Effect::Execute(Box::new(ExecuteRequest { inputs, collect: true, ..request }))
 }
 
 async fn perform(world: &World, executor: &Arc<Leaving>, effect: &Effect) -> EffectResult {

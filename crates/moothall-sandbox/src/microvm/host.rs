@@ -14,7 +14,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
 use super::memory::read_bounded;
+use crate::host::replace_file;
 use crate::jail::{Inmate, JailCommand, JailReport, read_report};
+use crate::registry::boot_id;
 use crate::{SandboxError, raw, spawner};
 
 /// How long QEMU may take to say its version.
@@ -84,9 +86,7 @@ impl Notes {
     ) -> Result<(Self, Program), SandboxError> {
         let qemu = Program::find(qemu)?;
         let jailer = Program::find(&jail.program)?;
-        let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map_err(SandboxError::host("this boot of the host has no name"))?;
-        let boot = boot.trim().to_owned();
+        let boot = boot_id().map_err(SandboxError::host("this boot of the host has no name"))?;
         let user = rustix::process::geteuid().as_raw();
         let known = read_bounded(file, 64 << 10).ok();
         let known = known.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
@@ -106,9 +106,7 @@ impl Notes {
     /// Writes it down. Best effort: it is found out again where that fails.
     pub(super) fn keep(&self, file: &Path) {
         let Ok(text) = serde_json::to_vec(self) else { return };
-        let fresh = file.with_extension(format!("{}.new", std::process::id()));
-        let kept = fs_err::write(&fresh, text).and_then(|()| fs_err::rename(&fresh, file));
-        if let Err(error) = kept {
+        if let Err(error) = replace_file(file, &text, 0o644) {
             tracing::warn!(%error, "what was found out about this host is not kept");
         }
     }

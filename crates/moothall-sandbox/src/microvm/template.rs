@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use moothall_core::guest::{RunRequest, WayToEnd};
 use moothall_core::sandbox::Limits;
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::machine::{Launcher, Machine, Plan, Start};
 use super::{Accel, memory};
 use crate::image::{Image, init_archive};
+use crate::registry::now_ms;
 use crate::session::RanEnd;
 use crate::{GuestBinary, SandboxError, Spec};
 
@@ -294,9 +295,7 @@ pub(super) async fn freshen(machine: &mut Machine) -> Result<(), SandboxError> {
         .map_err(SandboxError::host("there is no randomness for a guest"))?;
     std::io::Read::read_exact(&mut source, &mut seed)
         .map_err(SandboxError::host("there is no randomness for a guest"))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let unix_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    machine.session.reseed(seed, unix_ms).await
+    machine.session.reseed(seed, now_ms()).await
 }
 
 /// The hash of a template's state.

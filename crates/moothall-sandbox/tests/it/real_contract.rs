@@ -93,16 +93,7 @@ fn path(text: &str) -> GuestPath {
 }
 
 fn program(source: &str) -> ExecuteRequest {
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([(path("main.py"), source.to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    }
+    ExecuteRequest::python("python", path("main.py"), source)
 }
 
 impl World {

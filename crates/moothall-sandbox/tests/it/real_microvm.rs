@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{ExecuteRequest, Exit, Labels, Limits};
+use moothall_core::sandbox::{ExecuteRequest, Exit, Labels};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::microvm::{AccelChoice, MicroVm, MicroVmOptions};
 use moothall_sandbox::{
@@ -34,16 +34,7 @@ fn options(registry: &tempfile::TempDir) -> MicroVmOptions {
 }
 
 fn hello() -> ExecuteRequest {
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([("main.py".parse().unwrap(), "print('hello')".to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    }
+    ExecuteRequest::python("python", "main.py".parse().unwrap(), "print('hello')")
 }
 
 #[tokio::test]

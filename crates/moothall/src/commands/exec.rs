@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{
-    ExecuteRequest, Execution, FileRef, GuestPath, InvalidGuestPath, Labels,
-};
+use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels};
 use moothall_sandbox::{Executed, Listener};
 use serde_json::json;
 
@@ -69,22 +66,14 @@ fn request(
     let path: GuestPath = name.parse().map_err(|error: InvalidGuestPath| {
         CliError::usage("the program's name cannot be used").with_source(error)
     })?;
-    let argv = ["python3".to_owned(), path.to_string()].into_iter().chain(args.args.clone());
+    let mut request = ExecuteRequest::python(&args.sandbox.image, path, source);
+    request.argv.extend_from_slice(&args.args);
     Ok(ExecuteRequest {
-        image: args.sandbox.image.clone(),
-        argv: argv.collect(),
-        sources: BTreeMap::from([(path, source)]),
-        inputs: inputs
-            .iter()
-            .map(|(path, bytes)| {
-                let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
-                (path.clone(), file)
-            })
-            .collect(),
-        env: BTreeMap::new(),
+        inputs: artifacts::references(inputs),
         stdin: stdin()?,
         limits: isolation::limits(&args.sandbox),
         collect: args.output.is_some(),
+        ..request
     })
 }
 

@@ -18,25 +18,16 @@ use crate::args::Global;
 use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerifyArgs};
 use crate::config;
 use crate::error::{CliError, Exit};
-use crate::folders::Folders;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless, harmless_line};
-
-/// The images' folder below the data folder.
-const IMAGES: &str = "images";
 
 /// How much of a digest is shown to people; as much as is needed to tell two apart.
 const SHORT_DIGEST: usize = 12;
 
-/// The store of images among the folders of the program.
-pub(super) fn store(folders: &Folders) -> ImageStore {
-    ImageStore::at(folders.data.join(IMAGES))
-}
-
 pub(super) fn run(global: &Global, command: &ImageCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let store = store(&loaded.places.folders);
+    let store = ImageStore::at(loaded.places.folders.images());
     match command {
         ImageCommand::Build(args) => build(&store, args),
         ImageCommand::List(args) => list(&store, args),

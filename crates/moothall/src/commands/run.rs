@@ -9,10 +9,8 @@ mod wanted;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use moothall_core::Sha256Hex;
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::{AnswerForm, Reflexion, ReflexionInput};
-use moothall_core::sandbox::FileRef;
 use moothall_engine::{Ended, EngineError, RunRecord};
 use moothall_models::Ledger;
 use moothall_sandbox::image::ImageStore;
@@ -29,7 +27,7 @@ use crate::args::{Global, ResumeArgs, RunArgs};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
-use crate::{isolation, logging, terminal};
+use crate::{artifacts, isolation, logging, terminal};
 
 /// The longest title of a run; the whole task is in its input.
 const TITLE_CHARS: usize = 100;
@@ -161,14 +159,7 @@ fn reflexion_input(
     input.limits = isolation::limits(&args.sandbox);
     input.attempts = wanted.attempts;
     input.contract = wanted.contract.clone();
-    input.inputs = wanted
-        .inputs
-        .iter()
-        .map(|(path, bytes)| {
-            let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
-            (path.clone(), file)
-        })
-        .collect();
+    input.inputs = artifacts::references(&wanted.inputs);
     Ok(input)
 }
 

@@ -272,19 +272,9 @@ impl World {
 
 fn request(program: &str, limits: Limits) -> ExecuteRequest {
     let attempt = include_str!("cases/attempt.py");
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([
-            (path("case.py"), program.to_owned()),
-            (path("attempt.py"), attempt.to_owned()),
-        ]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "case.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits,
-        collect: true,
-    }
+    let mut request = ExecuteRequest::python("python", path("case.py"), program);
+    request.sources.insert(path("attempt.py"), attempt.to_owned());
+    ExecuteRequest { limits, collect: true, ..request }
 }
 
 fn labels() -> Labels {

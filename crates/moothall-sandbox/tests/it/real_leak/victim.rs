@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use moothall_core::sandbox::{ExecuteRequest, Labels, Limits};
+use moothall_core::sandbox::{ExecuteRequest, Labels};
 use moothall_sandbox::{
     EngineName, Host, HostOptions, PoolOptions, ProbeReport, ProbedEngine, Sandboxes,
 };
@@ -109,16 +109,7 @@ async fn sandboxes(host: &Host, name: EngineName) -> Sandboxes {
 }
 
 async fn execute(sandboxes: &Sandboxes, program: &str) {
-    let request = ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([("main.py".parse().unwrap(), program.to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    };
+    let request = ExecuteRequest::python("python", "main.py".parse().unwrap(), program);
     let labels = Labels(BTreeMap::from([("run".to_owned(), "leak".to_owned())]));
     let name = sandboxes.engine().name();
     match sandboxes.execute(&labels, &request, &BTreeMap::new(), None).await {

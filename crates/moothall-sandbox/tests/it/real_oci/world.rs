@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath, Labels, Limits};
+use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath, Labels};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::oci::{Oci, OciOptions};
 use moothall_sandbox::{
@@ -114,16 +114,7 @@ pub(super) fn guest() -> GuestBinary {
 }
 
 pub(super) fn request(program: &str) -> ExecuteRequest {
-    ExecuteRequest {
-        image: "python".to_owned(),
-        sources: BTreeMap::from([(path("main.py"), program.to_owned())]),
-        inputs: BTreeMap::new(),
-        argv: vec!["python3".to_owned(), "main.py".to_owned()],
-        env: BTreeMap::new(),
-        stdin: String::new(),
-        limits: Limits::default(),
-        collect: false,
-    }
+    ExecuteRequest::python("python", path("main.py"), program)
 }
 
 pub(super) fn path(text: &str) -> GuestPath {
