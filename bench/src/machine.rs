@@ -23,6 +23,12 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(TICK * (field(11)? + field(12)?))
 }
 
+/// CPU time of this process, all threads, to the microsecond.
+pub(crate) fn own_cpu_time() -> Result<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
+}
+
 /// Memory of a process that is really there.
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status"))?;

@@ -1,6 +1,7 @@
 //! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of
 //! them.
 
+mod consult;
 mod gateway;
 mod machine;
 mod sandbox;
@@ -12,6 +13,8 @@ use clap::Parser;
 
 #[derive(Debug, Parser)]
 enum Bench {
+    /// Wall time, CPU and storage of a consultation, beside LangGraph
+    Consult(consult::Args),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(gateway::Args),
     /// One measured process of the gateway benchmark
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         return sandbox::become_inmate(words);
     }
     let done = match Bench::parse() {
+        Bench::Consult(args) => consult::run(&args),
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),
         Bench::Sandbox(args) => sandbox::run(&args),

@@ -23,6 +23,7 @@ use moothall_sandbox::{Engine as _, jail};
 use self::scenes::Plan;
 use self::times::{Pairs, Times};
 use self::world::World;
+pub(crate) use self::world::{images, target};
 use crate::{machine, say};
 
 /// The hidden command by which this program puts QEMU behind walls.

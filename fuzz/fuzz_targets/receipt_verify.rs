@@ -106,7 +106,10 @@ fn genuine(severity: Severity) -> Receipt {
             model: "demo".to_owned(),
             demonstration: true,
         },
+        input: None,
         effects: BTreeMap::from([(id(), record)]),
+        approvals: Vec::new(),
+        conclusion: None,
         findings: vec![finding],
         notes: Notes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),

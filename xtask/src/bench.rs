@@ -8,6 +8,8 @@ use crate::shell;
 /// One variant per benchmark; the variant's name is the NAME, here and in `bench/`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
+    /// Wall time, CPU and storage of a consultation, beside LangGraph
+    Consult(Length),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
@@ -23,6 +25,7 @@ pub(crate) struct Length {
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
+        Bench::Consult(length) => consult(length),
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Sandbox(length) => sandbox(length),
     }
@@ -46,6 +49,24 @@ fn measure(name: &str, length: &Length, more: &[&str]) -> Result<()> {
     }
     command_line.extend(more);
     shell::run(&shell::root()?, &command_line)
+}
+
+/// The peer is made once, beside the build.
+fn consult(length: &Length) -> Result<()> {
+    let root = shell::root()?;
+    let folder = shell::target_dir(&root).join("langgraph");
+    let python = folder.join("bin/python");
+    let path = python.to_str().context("the target folder's name is not text")?;
+    let wanted = root.join("bench/langgraph/requirements.txt");
+    let made = folder.join("requirements.txt");
+    if fs_err::read(&wanted)? != fs_err::read(&made).unwrap_or_default() {
+        let target = folder.to_str().context("the target folder's name is not text")?;
+        shell::run(&root, &["python3", "-m", "venv", "--clear", target])?;
+        let packages = wanted.to_str().context("the folder's name is not text")?;
+        shell::run(&root, &[path, "-m", "pip", "install", "--quiet", "-r", packages])?;
+        fs_err::copy(&wanted, &made)?;
+    }
+    measure("consult", length, &["--python", path])
 }
 
 /// It also starts the product as a user does. A short run takes the build that the tests use: an

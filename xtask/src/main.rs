@@ -7,6 +7,7 @@ use clap::Parser;
 
 mod bench;
 mod book;
+mod chaos;
 mod check;
 mod codegen;
 mod fuzz;
@@ -40,6 +41,8 @@ enum Task {
     Guest,
     /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
     Leak(leak::Args),
+    /// Kills consultations again and again; every one must end as if nobody had touched it.
+    Chaos(chaos::Args),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
+        Task::Chaos(args) => chaos::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

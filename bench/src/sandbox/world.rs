@@ -129,12 +129,12 @@ impl World {
 }
 
 /// The folder that cargo builds into: this program is in a profile's folder below it.
-fn target() -> Result<PathBuf> {
+pub(crate) fn target() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.ancestors().nth(2).context("no target folder")?.to_owned())
 }
 
-fn images() -> Result<PathBuf> {
+pub(crate) fn images() -> Result<PathBuf> {
     let folder = match std::env::var_os("MOOTHALL_TEST_IMAGES") {
         Some(folder) => PathBuf::from(folder),
         None => {

@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::child::{ChildEnd, ChildRequest};
+use crate::consult::{GatherFailure, GatherRequest};
+use crate::evidence::Evidence;
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
 use crate::sandbox::{ExecuteRequest, Execution, SandboxFailure};
 use crate::{NotCanonical, Sha256Hex};
@@ -17,6 +20,10 @@ pub enum Effect {
     CallModel(Box<ModelRequest>),
     /// Run a program in a sandbox that nobody used before.
     Execute(Box<ExecuteRequest>),
+    /// Gather evidence about a company.
+    Gather(Box<GatherRequest>),
+    /// Start a workflow inside this one. Parallelism is the engine's.
+    StartChild(ChildRequest),
 }
 
 impl Effect {
@@ -26,6 +33,8 @@ impl Effect {
         match self {
             Self::CallModel(request) => request.hash(),
             Self::Execute(request) => request.hash(),
+            Self::Gather(request) => request.hash(),
+            Self::StartChild(request) => request.hash(),
         }
     }
 }
@@ -43,6 +52,12 @@ pub enum EffectResult {
     Executed(Box<Execution>),
     /// Nothing ran, after all retries.
     NotExecuted(SandboxFailure),
+    /// The evidence.
+    Gathered(Box<Evidence>),
+    /// There is no evidence, after all retries.
+    NotGathered(GatherFailure),
+    /// The child came to its end.
+    ChildEnded(Box<ChildEnd>),
 }
 
 impl EffectResult {
@@ -53,6 +68,9 @@ impl EffectResult {
             Self::ModelFailed(_) => "model_failed",
             Self::Executed(_) => "executed",
             Self::NotExecuted(_) => "not_executed",
+            Self::Gathered(_) => "gathered",
+            Self::NotGathered(_) => "not_gathered",
+            Self::ChildEnded(_) => "child_ended",
         }
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! Events are a file format: every kind has a snapshot in `tests/it/formats.rs`.
 
+mod common;
+mod status;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{
-    FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, Purpose, Usage, UsageBasis,
-};
+use crate::consult::EvidenceSource;
+use crate::debate::{Degradation, Objection, Stance};
+use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
 use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
-use crate::structured::OutputFault;
 use crate::{EffectId, Finding, MicroUsd, RunId, Sha256Hex, Verdict};
+
+pub use self::status::{LayerStatus, PauseReason, RoundStatus};
 
 /// Something that happened. Its key is made from what happened, so a replayed run says the same
 /// thing under the same key and a store can drop the repetition.
@@ -49,7 +53,14 @@ impl TryFrom<WrittenEvent> for RunEvent {
 impl RunEvent {
     /// An event about one effect.
     pub fn about(effect_id: &EffectId, body: RunEventBody) -> Self {
-        Self { key: format!("{effect_id}:{}", body.name()), body }
+        let key = match &body {
+            // One answer may hold several documents.
+            RunEventBody::ClaimChecked { document, .. } => {
+                format!("{effect_id}:{}:{document}", body.name())
+            }
+            _ => format!("{effect_id}:{}", body.name()),
+        };
+        Self { key, body }
     }
 
     /// An event about the run as a whole.
@@ -57,44 +68,20 @@ impl RunEvent {
         let key = match &body {
             // A run may pause more than once.
             RunEventBody::RunPaused { number, .. } => format!("run:{}:{number}", body.name()),
+            RunEventBody::LayerStart { layer, .. } | RunEventBody::LayerComplete { layer, .. } => {
+                format!("layer-{layer}:{}", body.name())
+            }
+            RunEventBody::AgentStart { agent_id, .. }
+            | RunEventBody::AgentComplete { agent_id, .. } => {
+                format!("{agent_id}:{}", body.name())
+            }
+            RunEventBody::SandboxRound { move_id, round, status } => {
+                format!("{move_id}/round-{round}:{}:{}", body.name(), status.as_str())
+            }
+            RunEventBody::SandboxScored { move_id, .. } => format!("{move_id}:{}", body.name()),
             _ => format!("run:{}", body.name()),
         };
         Self { key, body }
-    }
-
-    /// A model answered `request`.
-    pub(crate) fn model_replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> Self {
-        let body = RunEventBody::ModelReplied {
-            effect_id: id.clone(),
-            purpose: request.purpose,
-            model: request.model.clone(),
-            usage: reply.usage,
-            usage_basis: reply.usage_basis,
-            cost_micro_usd: reply.cost_micro_usd,
-        };
-        Self::about(id, body)
-    }
-
-    /// A model gave no usable answer to `request`.
-    pub(crate) fn model_failed(
-        id: &EffectId,
-        request: &ModelRequest,
-        failure: ModelFailure,
-    ) -> Self {
-        let body = RunEventBody::ModelFailed {
-            effect_id: id.clone(),
-            purpose: request.purpose,
-            model: request.model.clone(),
-            kind: failure.kind,
-            detail: failure.detail,
-        };
-        Self::about(id, body)
-    }
-
-    /// An answer was not what was asked for.
-    pub(crate) fn output_rejected(id: &EffectId, fault: &OutputFault) -> Self {
-        let (effect_id, problems) = (id.clone(), fault.problems());
-        Self::about(id, RunEventBody::OutputRejected { effect_id, problems })
     }
 }
 
@@ -220,6 +207,147 @@ pub enum RunEventBody {
         /// Its words, cut to a bearable length.
         text: String,
     },
+    /// A consultation began.
+    ConsultStarted {
+        /// The ticker.
+        ticker: String,
+        /// Rounds of each debate.
+        rounds: u32,
+        /// Moves that there shall be.
+        moves: u32,
+        /// Where the evidence comes from.
+        provenance: EvidenceSource,
+        /// Model calls that it takes, rewrites and re-asks apart.
+        est_calls: u32,
+    },
+    /// A layer began: 0 gather, 1 infer, 2 analyse, 3 debate, 4 rank.
+    LayerStart {
+        /// Which one.
+        layer: u8,
+        /// Always `running`.
+        status: LayerStatus,
+    },
+    /// A layer is done.
+    LayerComplete {
+        /// Which one.
+        layer: u8,
+        /// Always `done`.
+        status: LayerStatus,
+        /// The documents that it made: `F1.md`, `m3.md`.
+        artifacts: Vec<String>,
+        /// How many moves were scored, for the layer that scores.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total_policies_scored: Option<u32>,
+    },
+    /// An agent of a layer began.
+    AgentStart {
+        /// The layer.
+        layer: u8,
+        /// `analyst_3`.
+        agent_id: String,
+        /// What people call it.
+        persona: String,
+    },
+    /// An agent of a layer is done.
+    AgentComplete {
+        /// The layer.
+        layer: u8,
+        /// `analyst_3`.
+        agent_id: String,
+        /// The first document that it made; absent where it made none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        /// All documents that it made.
+        outputs: Vec<String>,
+    },
+    /// The numbers and citations of a document were checked by code.
+    ClaimChecked {
+        /// The call whose answer it is; the last one, where there was a rewrite.
+        effect_id: EffectId,
+        /// `F1.md`, `m3.md`.
+        document: String,
+        /// Numbers that were read.
+        numbers: u32,
+        /// Of these, supported or marked as assumptions.
+        supported: u32,
+        /// What is flagged.
+        flagged: Vec<Finding>,
+        /// Whether the author is asked to write it again.
+        rewrite: bool,
+    },
+    /// The walls around a debate.
+    Isolation {
+        /// The effect that is the debate: `m7`.
+        effect_id: EffectId,
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// The class.
+        class: IsolationClass,
+        /// Why it is not what was wanted, where it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fallback: Option<String>,
+    },
+    /// A debate came a half round further.
+    SandboxRound {
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// From 1.
+        round: u32,
+        /// Who has spoken.
+        status: RoundStatus,
+    },
+    /// Somebody spoke in a debate. The words are in the call's answer.
+    SandboxTurn {
+        /// The call.
+        effect_id: EffectId,
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// The decision maker whose thread it is; `all` for the opening.
+        thread: String,
+        /// From 1.
+        round: u32,
+        /// `critic` or the decision maker.
+        role: String,
+        /// The beginning of what was said.
+        preview: String,
+        /// Where the decision maker stands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stance: Option<Stance>,
+        /// The evidence that was cited.
+        cites: Vec<String>,
+    },
+    /// A move was scored.
+    SandboxScored {
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// The sum of all scores.
+        score: u32,
+        /// The highest sum there can be.
+        out_of: u32,
+        /// Scores by decision maker and metric.
+        breakdown: BTreeMap<String, BTreeMap<String, u8>>,
+        /// Rounds that every thread came through.
+        rounds_done: u32,
+        /// What is not as it should be.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        degraded: Vec<Degradation>,
+        /// The hardest objection that still stands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_objection: Option<Objection>,
+    },
+    /// All moves are ranked. Nothing follows.
+    PipelineComplete {
+        /// What the trial came to.
+        verdict: Verdict,
+        /// The recommended moves, best first.
+        recommended: Vec<String>,
+        /// All others.
+        other: Vec<String>,
+    },
     /// The run stands still and can go on.
     RunPaused {
         /// How often it has paused, this time included.
@@ -256,6 +384,17 @@ impl RunEventBody {
             Self::Executed { .. } => "executed",
             Self::Judged { .. } => "judged",
             Self::Critiqued { .. } => "critiqued",
+            Self::ConsultStarted { .. } => "consult_started",
+            Self::LayerStart { .. } => "layer_start",
+            Self::LayerComplete { .. } => "layer_complete",
+            Self::AgentStart { .. } => "agent_start",
+            Self::AgentComplete { .. } => "agent_complete",
+            Self::ClaimChecked { .. } => "claim_checked",
+            Self::Isolation { .. } => "isolation",
+            Self::SandboxRound { .. } => "sandbox_round",
+            Self::SandboxTurn { .. } => "sandbox_turn",
+            Self::SandboxScored { .. } => "sandbox_scored",
+            Self::PipelineComplete { .. } => "pipeline_complete",
             Self::RunPaused { .. } => "run_paused",
             Self::RunFinished { .. } => "run_finished",
             Self::RunFailed { .. } => "run_failed",
@@ -273,8 +412,19 @@ impl RunEventBody {
             | Self::CodeGenerated { effect_id, .. }
             | Self::Executed { effect_id, .. }
             | Self::Judged { effect_id, .. }
-            | Self::Critiqued { effect_id, .. } => Some(effect_id),
+            | Self::Critiqued { effect_id, .. }
+            | Self::ClaimChecked { effect_id, .. }
+            | Self::Isolation { effect_id, .. }
+            | Self::SandboxTurn { effect_id, .. } => Some(effect_id),
             Self::RunStarted { .. }
+            | Self::ConsultStarted { .. }
+            | Self::LayerStart { .. }
+            | Self::LayerComplete { .. }
+            | Self::AgentStart { .. }
+            | Self::AgentComplete { .. }
+            | Self::SandboxRound { .. }
+            | Self::SandboxScored { .. }
+            | Self::PipelineComplete { .. }
             | Self::RunPaused { .. }
             | Self::RunFinished { .. }
             | Self::RunFailed { .. }
@@ -285,7 +435,10 @@ impl RunEventBody {
     /// Whether nothing can follow.
     pub fn is_terminal(&self) -> bool {
         match self {
-            Self::RunFinished { .. } | Self::RunFailed { .. } | Self::RunCancelled => true,
+            Self::RunFinished { .. }
+            | Self::PipelineComplete { .. }
+            | Self::RunFailed { .. }
+            | Self::RunCancelled => true,
             Self::RunStarted { .. }
             | Self::ModelReplied { .. }
             | Self::ModelFailed { .. }
@@ -295,19 +448,17 @@ impl RunEventBody {
             | Self::Executed { .. }
             | Self::Judged { .. }
             | Self::Critiqued { .. }
+            | Self::ConsultStarted { .. }
+            | Self::LayerStart { .. }
+            | Self::LayerComplete { .. }
+            | Self::AgentStart { .. }
+            | Self::AgentComplete { .. }
+            | Self::ClaimChecked { .. }
+            | Self::Isolation { .. }
+            | Self::SandboxRound { .. }
+            | Self::SandboxTurn { .. }
+            | Self::SandboxScored { .. }
             | Self::RunPaused { .. } => false,
         }
     }
-}
-
-/// What a paused run waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PauseReason {
-    /// More money or tokens.
-    Budget,
-    /// A person's decision.
-    Person,
-    /// A provider or another part that may come back.
-    Failure,
 }

@@ -29,4 +29,4 @@ pub use self::frame::{
 pub use self::message::{
     Ended, FoundFile, FromGuest, PROTOCOL, Place, RunRequest, ToGuest, WayToEnd,
 };
-pub use self::workflow::{GuestWorkflow, UnknownWorkflow};
+pub use self::workflow::{GuestMachine, GuestWorkflow, UnknownWorkflow};

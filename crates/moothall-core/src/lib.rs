@@ -9,8 +9,13 @@
 
 pub mod ask;
 mod canonical;
+pub mod child;
+pub mod claims;
+pub mod consult;
+pub mod debate;
 mod effect;
 mod event;
+pub mod evidence;
 pub mod fenced;
 mod finding;
 pub mod guest;
@@ -20,14 +25,19 @@ pub mod model;
 pub mod money;
 pub mod receipt;
 pub mod reflexion;
+pub mod replay;
+pub mod report;
 pub mod sandbox;
 pub mod structured;
 mod tokens;
+mod words;
 mod workflow;
 
 pub use crate::canonical::{NotCanonical, canonical_json};
 pub use crate::effect::{Effect, EffectResult};
-pub use crate::event::{PauseReason, RunEvent, RunEventBody, SequencedEvent};
+pub use crate::event::{
+    LayerStatus, PauseReason, RoundStatus, RunEvent, RunEventBody, SequencedEvent,
+};
 pub use crate::finding::{Finding, RuleId, Severity, Verdict};
 pub use crate::hash::Sha256Hex;
 pub use crate::id::{EffectId, InvalidId, RunId};

@@ -4,6 +4,7 @@
 mod failure;
 mod reply;
 mod request;
+mod text;
 
 pub use self::failure::{FailureKind, ModelFailure};
 pub use self::reply::{ModelReply, StopReason, Usage, UsageBasis};
@@ -11,3 +12,4 @@ pub use self::request::{
     Block, CacheFor, Effort, InvalidModelName, InvalidSchema, ModelName, ModelRequest,
     OutputSchema, Purpose, Role, Temperature, Turn,
 };
+pub use self::text::PromptText;

@@ -2,8 +2,8 @@
 //!
 //! From a receipt anyone can derive the verdict again, offline and with no model. Three parts, in
 //! this order:
-//! 1. records (manifest, effects sorted by id, findings, verdict), each with the SHA-256 of the
-//!    line before it: two equal runs have the same records, byte for byte;
+//! 1. records (manifest, input, effects sorted by id, approvals, conclusion, findings, verdict), each
+//!    with the SHA-256 of the line before it: two equal runs have the same records, byte for byte;
 //! 2. one line of notes with what differs between equal runs (run id, times, latency, tries) and
 //!    the hash of the last record;
 //! 3. one line with the SHA-256 of everything above it, so that a change anywhere is noticed.
@@ -15,15 +15,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EffectId, EffectResult, Finding, RunId, Sha256Hex, Verdict};
+use crate::consult::{Approval, Consult, ConsultInput};
+use crate::report::derive;
+use crate::{Conclusion, EffectId, EffectResult, Finding, RunId, Sha256Hex, Verdict};
 
 /// What a receipt is written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     /// What ran.
     pub manifest: Manifest,
+    /// What a consultation was asked for: everything else follows from it and the effects.
+    pub input: Option<Box<ConsultInput>>,
     /// Every effect with the hash of its request and its result.
     pub effects: BTreeMap<EffectId, EffectRecord>,
+    /// What persons said after the end of a consultation.
+    pub approvals: Vec<Approval>,
+    /// What a consultation came to, approvals included.
+    pub conclusion: Option<Box<Conclusion>>,
     /// Everything the checks observed.
     pub findings: Vec<Finding>,
     /// What differs between two equal runs.
@@ -78,7 +86,7 @@ pub struct Timing {
 }
 
 /// The version of the format that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,9 +99,26 @@ struct Line {
 #[serde(rename_all = "snake_case")]
 enum Record {
     Manifest(Manifest),
+    Input(Box<ConsultInput>),
     Effect { id: EffectId, request_sha256: Sha256Hex, result: EffectResult },
+    Approval(Approval),
+    Conclusion(Box<Conclusion>),
     Finding(Finding),
     Verdict(Verdict),
+}
+
+impl Record {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Manifest(_) => "manifest",
+            Self::Input(_) => "input",
+            Self::Effect { .. } => "effect",
+            Self::Approval(_) => "approval",
+            Self::Conclusion(_) => "conclusion",
+            Self::Finding(_) => "finding",
+            Self::Verdict(_) => "verdict",
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -121,7 +146,10 @@ impl Receipt {
         });
         let findings = self.findings.iter().map(|finding| Record::Finding(finding.clone()));
         let records = std::iter::once(Record::Manifest(self.manifest.clone()))
+            .chain(self.input.clone().map(Record::Input))
             .chain(effects)
+            .chain(self.approvals.iter().cloned().map(Record::Approval))
+            .chain(self.conclusion.clone().map(Record::Conclusion))
             .chain(findings)
             .chain(std::iter::once(Record::Verdict(Verdict::of(&self.findings))));
         for record in records {
@@ -211,6 +239,9 @@ pub enum ReceiptProblem {
     /// Effects are sorted by id and each stands there once.
     #[error("the effects are not in order")]
     OutOfOrder,
+    /// The answers do not lead to what the receipt says.
+    #[error("what is written here does not follow from the rest: {0}")]
+    NotDerived(String),
     /// There is something after the end.
     #[error("something follows the end of the receipt")]
     Trailing,
@@ -226,16 +257,31 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
         }
         other => return Err(reader.misplaced(&other)),
     };
+    let mut input = None;
     let mut effects = BTreeMap::new();
+    let mut approvals = Vec::new();
+    let mut conclusion = None;
     let mut findings = Vec::new();
+    let mut lines = BTreeMap::new();
+    // Every kind of record has its place; none comes back after a later one.
     let written = loop {
-        match reader.record()? {
-            Record::Effect { id, request_sha256, result } if findings.is_empty() => {
+        let record = reader.record()?;
+        let before_findings = findings.is_empty();
+        let before_conclusion = conclusion.is_none() && before_findings;
+        let before_approvals = approvals.is_empty() && before_conclusion;
+        match record {
+            Record::Input(found) if input.is_none() && effects.is_empty() && before_approvals => {
+                input = Some(found);
+            }
+            Record::Effect { id, request_sha256, result } if before_approvals => {
                 if effects.last_key_value().is_some_and(|(last, _)| *last >= id) {
                     return Err(reader.fault(ReceiptProblem::OutOfOrder));
                 }
+                lines.insert(id.clone(), reader.line);
                 effects.insert(id, EffectRecord { request_sha256, result });
             }
+            Record::Approval(approval) if before_conclusion => approvals.push(approval),
+            Record::Conclusion(found) if before_conclusion => conclusion = Some(found),
             Record::Finding(finding) => findings.push(finding),
             Record::Verdict(verdict) => break verdict,
             other => return Err(reader.misplaced(&other)),
@@ -257,11 +303,37 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
         reader.line += 1;
         return Err(reader.fault(ReceiptProblem::Trailing));
     }
-    Ok(VerifiedReceipt {
-        receipt: Receipt { manifest, effects, findings, notes },
-        verdict: derived,
-        head,
-    })
+    let receipt = Receipt { manifest, input, effects, approvals, conclusion, findings, notes };
+    derived_again(&receipt, &lines)?;
+    Ok(VerifiedReceipt { receipt, verdict: derived, head })
+}
+
+/// Derives a consultation again from its input and its answers, model and network apart, and
+/// compares what comes out with what is written.
+fn derived_again(receipt: &Receipt, lines: &BTreeMap<EffectId, usize>) -> Result<(), ReceiptFault> {
+    let fault =
+        |line: usize, why: String| ReceiptFault { line, problem: ReceiptProblem::NotDerived(why) };
+    let Some(input) = &receipt.input else {
+        // Only a consultation can be derived; one without its input cannot.
+        return match receipt.manifest.workflow == Consult::NAME {
+            true => Err(fault(1, "a consultation has an input".to_owned())),
+            false => Ok(()),
+        };
+    };
+    let derived = derive(input, &receipt.effects, &receipt.approvals).map_err(|problem| {
+        let line = problem.effect_id().and_then(|id| lines.get(id)).copied();
+        fault(line.unwrap_or(2), problem.to_string())
+    })?;
+    let after_effects = 2 + receipt.effects.len() + receipt.approvals.len();
+    if receipt.conclusion.as_deref() != Some(&derived.conclusion) {
+        return Err(fault(after_effects + 1, "the ranking is another one".to_owned()));
+    }
+    if receipt.findings != derived.findings {
+        let same = receipt.findings.iter().zip(&derived.findings).take_while(|(a, b)| a == b);
+        let line = after_effects + 2 + same.count();
+        return Err(fault(line, "the findings are others".to_owned()));
+    }
+    Ok(())
 }
 
 struct Reader<'a> {
@@ -318,12 +390,7 @@ impl Reader<'_> {
     }
 
     fn misplaced(&self, record: &Record) -> ReceiptFault {
-        let name = match record {
-            Record::Manifest(_) => "manifest",
-            Record::Effect { .. } => "effect",
-            Record::Finding(_) => "finding",
-            Record::Verdict(_) => "verdict",
-        };
+        let name = record.name();
         self.fault(ReceiptProblem::Unreadable(format!("a {name} record is out of place")))
     }
 

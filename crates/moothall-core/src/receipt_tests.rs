@@ -39,6 +39,9 @@ fn receipt(findings: Vec<Finding>) -> Receipt {
             (id("answer/ask-2"), record("two")),
             (id("answer"), record("one")),
         ]),
+        input: None,
+        approvals: Vec::new(),
+        conclusion: None,
         findings,
         notes: Notes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),

@@ -503,6 +503,7 @@ proptest! {
                 let next = results.pop().unwrap_or_else(|| match effect {
                     Effect::CallModel(_) => wrote("1"),
                     Effect::Execute(_) => crashed("x"),
+                    other => panic!("{other:?} is no effect of this workflow"),
                 });
                 match workflow.resume(id, next) {
                     Ok(step) => break step,
@@ -530,7 +531,12 @@ proptest! {
             Conclusion::Failed { .. } | Conclusion::NotExecuted { .. } => {
                 outcome.verdict == Verdict::Fail
             }
-            Conclusion::Answered { .. } | Conclusion::Unusable { .. } => false,
+            Conclusion::Answered { .. }
+            | Conclusion::Unusable { .. }
+            | Conclusion::Debated(_)
+            | Conclusion::NotDebated { .. }
+            | Conclusion::Ranked(_)
+            | Conclusion::NotGathered { .. } => false,
         };
         prop_assert!(agrees, "{outcome:?}");
     }

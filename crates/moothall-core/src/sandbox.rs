@@ -24,6 +24,8 @@ pub use self::path::{GuestPath, InvalidGuestPath};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationClass {
+    /// No wall at all: in the program's own process. Only for text, never for programs.
+    None,
     /// A container: the program talks to the host's own kernel.
     SharedKernel,
     /// A virtual machine on an emulated CPU: a kernel of its own, but the emulator is not a
@@ -36,13 +38,14 @@ pub enum IsolationClass {
 }
 
 impl IsolationClass {
-    /// All classes, the strongest first.
+    /// All classes that a sandbox can have, the strongest first.
     pub const STRONGEST_FIRST: [Self; 4] =
         [Self::HardwareVm, Self::UserKernel, Self::EmulatedVm, Self::SharedKernel];
 
     /// The word as it stands in files and on screens.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::None => "none",
             Self::SharedKernel => "shared-kernel",
             Self::EmulatedVm => "emulated-vm",
             Self::UserKernel => "user-kernel",

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::consult::{GatherFailureKind, Ranked};
+use crate::debate::Debated;
 use crate::model::FailureKind;
 use crate::reflexion::Attempted;
 use crate::sandbox::SandboxFailureKind;
@@ -110,6 +112,20 @@ pub enum Conclusion {
     NotExecuted {
         /// Why.
         kind: SandboxFailureKind,
+    },
+    /// A move was debated and scored.
+    Debated(Box<Debated>),
+    /// A move could not be debated at all.
+    NotDebated {
+        /// Why, in words.
+        why: String,
+    },
+    /// Moves were tried and ranked.
+    Ranked(Box<Ranked>),
+    /// There was no evidence to begin with.
+    NotGathered {
+        /// Why.
+        kind: GatherFailureKind,
     },
 }
 

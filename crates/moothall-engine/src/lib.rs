@@ -4,18 +4,29 @@
 //! resume: what was answered is not asked again. It is not a cluster: one run has one driver, on one
 //! machine, and a lock on a file says which.
 
+mod children;
+mod debate_rooms;
 mod driver;
+pub mod edgar;
 mod error;
 mod execute;
+mod gather;
+mod gathering;
+mod guest_machine;
 mod lock;
 mod perform;
 mod record;
+mod rooms;
 mod sandboxes;
 
+pub use crate::debate_rooms::DebateRooms;
 pub use crate::driver::{Driver, Ended, Pause, cancel};
 pub use crate::error::EngineError;
 pub use crate::execute::{ExecuteFuture, Executor, Job, Ran, SandboxPerformer};
+pub use crate::gather::{GatherError, Gatherer, Origin};
+pub use crate::gathering::{GatherFuture, GatherPerformer, Gathering};
 pub use crate::lock::RunLock;
 pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};
 pub use crate::record::{RunRecord, sequenced};
+pub use crate::rooms::{Lobby, OnFailure, Room, RoomFuture, Rooms, Walls};
 pub use crate::sandboxes::SandboxExecutor;

@@ -5,10 +5,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use moothall_core::child::{ChildEnd, Isolation};
+use moothall_core::consult::{GatherFailure, GatherFailureKind};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
-use moothall_core::{Effect, EffectId, EffectResult};
+use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome};
 use moothall_models::{Gateway, Ledger, Listener};
 
 /// Turns a wish into its result.
@@ -82,16 +84,21 @@ impl Performer for ModelPerformer {
                     let report = self.gateway.call(request, &self.ledger, listener).await;
                     Performed { result: report.result.into(), timing: report.timing }
                 }
-                // A run that may execute programs has a performer that can.
-                Effect::Execute(_) => {
-                    let failure = SandboxFailure {
-                        kind: SandboxFailureKind::NoEngine,
-                        detail: "this run has no sandbox".to_owned(),
-                    };
-                    Performed {
-                        result: EffectResult::NotExecuted(failure),
-                        timing: Timing { latency_ms: 0, tries: 0 },
-                    }
+                // A run that may execute programs or gather evidence has a performer that can, and
+                // children are the driver's.
+                Effect::Execute(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
+                    kind: SandboxFailureKind::NoEngine,
+                    detail: "this run has no sandbox".to_owned(),
+                })),
+                Effect::Gather(_) => without_means(EffectResult::NotGathered(GatherFailure {
+                    kind: GatherFailureKind::Unavailable,
+                    detail: "this run has no source of evidence".to_owned(),
+                })),
+                Effect::StartChild(_) => {
+                    let why = "this run starts nothing".to_owned();
+                    let outcome = Outcome::new(Vec::new(), Conclusion::NotDebated { why });
+                    let end = ChildEnd { outcome, isolation: Isolation::none(None) };
+                    without_means(EffectResult::ChildEnded(Box::new(end)))
                 }
             }
         })
@@ -100,4 +107,9 @@ impl Performer for ModelPerformer {
     fn spent(&self) -> Option<Spent> {
         Some(self.ledger.spent_at_most())
     }
+}
+
+/// The answer to a wish that this run has no means for.
+fn without_means(result: EffectResult) -> Performed {
+    Performed { result, timing: Timing { latency_ms: 0, tries: 0 } }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use moothall_core::consult::{Approval, Consult, ConsultInput, settle};
 use moothall_core::model::{ModelName, ModelReply, Usage};
 use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
 use moothall_core::{EffectId, EffectResult, MicroUsd, RunId, SequencedEvent};
 use moothall_store::{JournalEntry, RunRow, Store, StoreError, StoredEvent};
+use serde::Deserialize as _;
 
 /// How many events are read at once.
 const PAGE: u32 = 1000;
@@ -19,6 +21,8 @@ pub struct RunRecord {
     pub journal: BTreeMap<EffectId, JournalEntry>,
     /// What happened, in order.
     pub events: Vec<StoredEvent>,
+    /// What persons said about moves of a consultation.
+    pub approvals: Vec<Approval>,
 }
 
 impl RunRecord {
@@ -29,12 +33,13 @@ impl RunRecord {
         let row = store.run(run_id).await?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.clone()))?;
         let journal = store.journal(run_id).await?;
+        let approvals = store.approvals(run_id).await?;
         let mut events = Vec::new();
         loop {
             let after = events.last().map_or(0, |event: &StoredEvent| event.seq);
             let more = store.events(run_id, after, PAGE).await?;
             if more.is_empty() {
-                return Ok(Self { row, journal, events });
+                return Ok(Self { row, journal, events, approvals });
             }
             events.extend(more);
         }
@@ -43,7 +48,9 @@ impl RunRecord {
     /// The receipt, where the run came to an outcome. It follows from what is stored and from
     /// nothing else, so it can be written at any time.
     pub fn receipt(&self) -> Option<Receipt> {
-        let outcome = self.row.outcome.as_ref()?;
+        let input = self.consult_input();
+        let outcome = settle(self.row.outcome.clone()?, &self.approvals);
+        let conclusion = input.is_some().then(|| Box::new(outcome.conclusion));
         let effects = self.journal.iter().map(|(id, entry)| {
             let (request_sha256, result) = (entry.request_sha256, entry.result.clone());
             (id.clone(), EffectRecord { request_sha256, result })
@@ -59,13 +66,22 @@ impl RunRecord {
                 demonstration: model.is_ok_and(|model| model.is_demo()),
             },
             effects: effects.collect(),
-            findings: outcome.findings.clone(),
+            input: input.map(Box::new),
+            approvals: self.approvals.clone(),
+            conclusion,
+            findings: outcome.findings,
             notes: Notes {
                 run_id: self.row.run_id.clone(),
                 started_at_ms: self.row.created_at_ms,
                 timing: timing.collect(),
             },
         })
+    }
+
+    /// What a consultation was asked for; it stands under `consult` in what the run is started with.
+    pub fn consult_input(&self) -> Option<ConsultInput> {
+        let input = self.row.input.get("consult").filter(|_| self.row.workflow == Consult::NAME)?;
+        ConsultInput::deserialize(input).ok()
     }
 
     /// The time that all effects took.
@@ -93,7 +109,10 @@ impl RunRecord {
             EffectResult::ModelReplied(reply) => Some(reply),
             EffectResult::ModelFailed(_)
             | EffectResult::Executed(_)
-            | EffectResult::NotExecuted(_) => None,
+            | EffectResult::NotExecuted(_)
+            | EffectResult::Gathered(_)
+            | EffectResult::NotGathered(_)
+            | EffectResult::ChildEnded(_) => None,
         })
     }
 

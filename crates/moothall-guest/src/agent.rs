@@ -3,11 +3,11 @@
 use std::io::Read;
 
 use moothall_core::guest::{
-    Channel, Ended, Frame, FrameReader, FromGuest, GuestWorkflow, MAX_DATA_BYTES, PROTOCOL, Place,
-    RunRequest, ToGuest, write_data, write_message,
+    Channel, Ended, Frame, FrameReader, FromGuest, GuestMachine, GuestWorkflow, MAX_DATA_BYTES,
+    PROTOCOL, Place, RunRequest, ToGuest, write_data, write_message,
 };
 use moothall_core::sandbox::GuestPath;
-use moothall_core::{EffectId, EffectResult, Workflow};
+use moothall_core::{EffectId, EffectResult, Step, Workflow};
 
 use crate::error::{GuestError, Refusal};
 
@@ -66,7 +66,7 @@ pub struct Agent<W: World> {
     state: State<W::Incoming, W::Outgoing>,
     /// The last program is gone, and the end of its input has not come yet.
     late_input: bool,
-    workflow: Option<Box<dyn Workflow + Send>>,
+    workflow: Option<GuestMachine>,
 }
 
 enum State<I, O> {
@@ -273,7 +273,7 @@ impl<W: World> Agent<W> {
             Ok(mut machine) => {
                 let step = machine.start();
                 self.workflow = Some(machine);
-                self.say_or_refuse(&FromGuest::Step(Box::new(step)))
+                self.tell(step)
             }
             Err(error) => self.answer(Err(Refusal::new(error))),
         }
@@ -284,9 +284,29 @@ impl<W: World> Agent<W> {
             return self.answer(Err(Refusal::new("no workflow was started")));
         };
         match machine.resume(id, result) {
-            Ok(step) => self.say_or_refuse(&FromGuest::Step(Box::new(step))),
+            Ok(step) => self.tell(step),
             Err(error) => self.answer(Err(Refusal::new(error))),
         }
+    }
+
+    /// Tells a step; the last one only after what the workflow wrote down is there to be read.
+    fn tell(&mut self, step: Step) -> Result<(), GuestError> {
+        if step.outcome.is_some()
+            && let Err(refusal) = self.write_files()
+        {
+            return self.answer(Err(refusal));
+        }
+        self.say_or_refuse(&FromGuest::Step(Box::new(step)))
+    }
+
+    fn write_files(&mut self) -> Result<(), Refusal> {
+        let files = self.workflow.as_ref().map(GuestMachine::files).unwrap_or_default();
+        for (path, text) in files {
+            let mut file = self.world.put(Place::Workspace, &path)?;
+            file.write(text.as_bytes())?;
+            file.finish()?;
+        }
+        Ok(())
     }
 
     /// Sends more of a file, as much as there is room for.

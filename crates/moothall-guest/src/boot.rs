@@ -60,9 +60,9 @@ pub(crate) fn boot() -> Result<(Machine, Line), GuestError> {
     let (root, workspace) =
         if wait_for(DISK_WAIT, || Path::new(DISK).exists().then_some(())).is_some() {
             let (root, workspace) = mount_root(&words)?;
-            (Some(root), Some(workspace))
+            (Some(root), workspace)
         } else {
-            (None, None)
+            (None, mount_workspace(&words)?)
         };
     let machine = Machine::new(Home::MicroVm(MicroVm { root }), workspace)?;
     let port = wait_for(PORT_WAIT, find_port).ok_or_else(|| {
@@ -151,6 +151,13 @@ fn mount_root(words: &[String]) -> Result<(Root, OwnedFd), GuestError> {
     let workspace = open_folder("/image/workspace")?;
     let inputs = open_folder("/image/inputs")?;
     Ok((Root { path: ROOT.to_owned(), inputs, cgroup }, workspace))
+}
+
+/// Where nothing can be run, a workflow writes down what was said.
+fn mount_workspace(words: &[String]) -> Result<OwnedFd, GuestError> {
+    let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
+    mount("tmpfs", "/workspace", "tmpfs", LOCKED, &tmpfs(disk, "mode=755")?)?;
+    open_folder("/workspace")
 }
 
 fn open_folder(path: &str) -> Result<OwnedFd, GuestError> {

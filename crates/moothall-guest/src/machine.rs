@@ -63,7 +63,7 @@ pub(crate) struct Root {
 #[derive(Debug)]
 pub(crate) struct Machine {
     home: Home,
-    workspace: Option<OwnedFd>,
+    workspace: OwnedFd,
     /// Becomes readable when a child changed.
     children: OwnedFd,
     parked: Option<Parked>,
@@ -78,17 +78,17 @@ impl Machine {
         let user = root.then(|| (Uid::from_raw(USER), Gid::from_raw(USER)));
         let inputs = if root { Some(open_folder("/inputs")?) } else { None };
         let container = Container { workspace: c"/workspace".to_owned(), user, inputs };
-        Self::new(Home::Container(container), Some(open_folder("/workspace")?))
+        Self::new(Home::Container(container), open_folder("/workspace")?)
     }
 
     /// A folder of a host, without walls of its own, for trying the agent out.
     pub(crate) fn in_folder(workspace: &str) -> Result<Self, GuestError> {
         let folder = CString::new(workspace).map_err(|_| GuestError::Usage)?;
         let container = Container { workspace: folder, user: None, inputs: None };
-        Self::new(Home::Container(container), Some(open_folder(workspace)?))
+        Self::new(Home::Container(container), open_folder(workspace)?)
     }
 
-    pub(crate) fn new(home: Home, workspace: Option<OwnedFd>) -> Result<Self, GuestError> {
+    pub(crate) fn new(home: Home, workspace: OwnedFd) -> Result<Self, GuestError> {
         let children = sys::watch_children()?;
         Ok(Self { home, workspace, children, parked: None, program: None })
     }
@@ -153,10 +153,6 @@ impl Machine {
             Home::MicroVm(_) => Kernel::Own,
             Home::Container(_) => Kernel::Shared,
         }
-    }
-
-    fn workspace(&self) -> Result<BorrowedFd<'_>, Refusal> {
-        self.workspace.as_ref().map(AsFd::as_fd).ok_or_else(no_root)
     }
 
     fn walls(&self, limits: Vec<(Resource, Rlimit)>) -> Result<Walls, Refusal> {
@@ -252,7 +248,9 @@ impl World for Machine {
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<NewFile, Refusal> {
         let given = Ownership { owner: None, mode: Mode::from_raw_mode(0o444) };
         match (place, &self.home) {
-            (Place::Workspace, _) => files::create(self.workspace()?, path, self.programs_own()),
+            (Place::Workspace, _) => {
+                files::create(self.workspace.as_fd(), path, self.programs_own())
+            }
             (Place::Inputs, Home::Container(Container { inputs, .. })) => {
                 let none = || Refusal::new("nobody here could keep the program from writing to it");
                 files::create(inputs.as_ref().ok_or_else(none)?, path, given)
@@ -288,7 +286,7 @@ impl World for Machine {
         let limits = &request.limits;
         // Programs are told to leave files there; most do not make it themselves.
         let own = self.programs_own();
-        files::make_folder(self.workspace()?, ExecuteRequest::OUTPUT_FOLDER, own)?;
+        files::make_folder(self.workspace.as_fd(), ExecuteRequest::OUTPUT_FOLDER, own)?;
         if !self.parked.as_ref().is_some_and(|parked| parked.fits(request)) {
             self.unpark()?;
         }
@@ -334,11 +332,11 @@ impl World for Machine {
     }
 
     fn list(&mut self, folder: Option<&GuestPath>, most: u32) -> Result<FromGuest, Refusal> {
-        files::list(self.workspace()?, folder, most)
+        files::list(self.workspace.as_fd(), folder, most)
     }
 
     fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, Refusal> {
-        files::open(self.workspace()?, path, most_bytes)
+        files::open(self.workspace.as_fd(), path, most_bytes)
     }
 }
 

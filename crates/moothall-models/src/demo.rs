@@ -2,8 +2,7 @@
 //! every answer. What it says as a part of a workflow is written beside that workflow in core.
 
 use moothall_core::model::{ModelRequest, Purpose, Role, Usage};
-use moothall_core::reflexion::demonstration;
-use moothall_core::tokens_expected;
+use moothall_core::{consult, reflexion, tokens_expected};
 use serde_json::{Map, Value, json};
 
 use crate::backend::{AnswerFuture, Answered, Backend, Call};
@@ -46,9 +45,11 @@ impl Backend for Demo {
 }
 
 fn answer_text(request: &ModelRequest) -> String {
-    if matches!(request.purpose, Purpose::Generate | Purpose::Critique)
-        && let Some(answer) = demonstration::answer(request)
-    {
+    let known = match request.purpose {
+        Purpose::Generate | Purpose::Critique => reflexion::demonstration::answer(request),
+        _ => consult::demonstration::answer(request),
+    };
+    if let Some(answer) = known {
         return answer;
     }
     if let Some(schema) = &request.schema {

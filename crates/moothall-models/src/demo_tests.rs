@@ -280,6 +280,7 @@ mod plays_reflexion {
                     let (_, ran) = ends.iter().find(|(piece, _)| code.contains(piece)).unwrap();
                     executed(*ran)
                 }
+                other => panic!("{other:?} is no effect of this workflow"),
             };
             step = workflow.resume(id, result).unwrap();
         }
@@ -332,5 +333,94 @@ mod plays_reflexion {
         let outcome = play(input("dance"), &[("sys.exit", (1, "", "This is a demonstration"))]);
         assert_eq!(outcome.verdict, Verdict::Fail);
         assert!(matches!(outcome.conclusion, Conclusion::NotPassed(last) if last.attempts == 2));
+    }
+}
+
+mod plays_consult {
+    use std::collections::VecDeque;
+
+    use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+    use moothall_core::consult::{
+        Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, board,
+    };
+    use moothall_core::debate::{Calls, Debate};
+    use moothall_core::evidence::{Company, Evidence, Provenance, Ticker};
+    use moothall_core::model::{ModelReply, StopReason, UsageBasis};
+    use moothall_core::{Conclusion, Effect, EffectResult, Outcome, Verdict, Workflow};
+
+    use super::*;
+
+    fn evidence() -> Evidence {
+        Evidence {
+            company: Company {
+                name: "Small Works".to_owned(),
+                ticker: Ticker::parse("SMW").unwrap(),
+                cik: None,
+                industry: None,
+                fiscal_year_end: None,
+                former_names: Vec::new(),
+                fictional: false,
+            },
+            provenance: Provenance::Synthetic,
+            sheet: None,
+            events: Vec::new(),
+            passages: Vec::new(),
+            missing: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    fn play(workflow: &mut dyn Workflow) -> Outcome {
+        let mut open: VecDeque<_> = workflow.start().perform.into();
+        loop {
+            let (id, effect) = open.pop_front().unwrap();
+            let result = match effect {
+                Effect::Gather(_) => EffectResult::Gathered(Box::new(evidence())),
+                Effect::CallModel(request) => EffectResult::ModelReplied(ModelReply {
+                    text: answer(&request).0.text,
+                    stop: StopReason::End,
+                    model: DEMO_MODEL.to_owned(),
+                    usage: Usage::default(),
+                    usage_basis: UsageBasis::Estimated,
+                    cost_micro_usd: None,
+                }),
+                Effect::StartChild(ChildRequest::Debate(input)) => {
+                    let outcome = play(&mut Debate::new(*input).unwrap());
+                    let isolation = Isolation::none(None);
+                    EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
+                }
+                other => panic!("{other:?} is no effect of this workflow"),
+            };
+            let step = workflow.resume(&id, result).unwrap();
+            open.extend(step.perform);
+            if let Some(outcome) = step.outcome {
+                return outcome;
+            }
+        }
+    }
+
+    #[test]
+    fn a_consultation_is_played_to_its_end_without_a_mark() {
+        let mut committee = board();
+        committee.rounds = 2;
+        let input = ConsultInput {
+            gather: GatherRequest {
+                ticker: "SMW".to_owned(),
+                source: EvidenceSource::Synthetic,
+                as_of: None,
+                allow_stale: false,
+            },
+            committee,
+            moves: Some(5),
+            models: RoleModels::all("demo".parse().unwrap()),
+            calls: Calls::default(),
+            accept_findings: false,
+        };
+        let outcome = play(&mut Consult::new(input).unwrap());
+        assert_eq!(outcome.verdict, Verdict::Pass);
+        let Conclusion::Ranked(ranked) = outcome.conclusion else { panic!("{outcome:?}") };
+        assert_eq!((ranked.recommended.len(), ranked.other.len()), (3, 2));
+        let debates = ranked.moves().map(|one| one.debated.as_ref().unwrap());
+        assert!(debates.into_iter().all(|debate| debate.degraded.is_empty()));
     }
 }

@@ -277,7 +277,7 @@ impl Session {
     }
 
     /// One file from below `/workspace`, or why not.
-    pub(crate) async fn get(
+    pub async fn get(
         &mut self,
         path: &GuestPath,
         most_bytes: u64,

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use moothall_core::consult::Approval;
 use moothall_core::{EffectId, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 
 use self::commit::Prepared;
 use self::rows::to_sql;
 use crate::{
-    Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store, StoreError,
-    StoreFuture, StoredEvent, Wish,
+    Commit, JournalEntry, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreError, StoreFuture, StoredEvent, Wish,
 };
 
 mod artifacts;
@@ -329,6 +330,49 @@ impl Store for SqliteStore {
                     .await
                     .map_err(database_error)?;
             self.or_unknown(&id, rows).await?.iter().map(rows::wish).collect()
+        })
+    }
+
+    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            let bytes = approval.note.len() + approval.by.len() + approval.move_id.len();
+            if bytes > MAX_TEXT_BYTES {
+                let (what, limit) = ("an approval", MAX_TEXT_BYTES);
+                return Err(StoreError::TooLarge { what, bytes, limit });
+            }
+            let done = sqlx::query(
+                "INSERT INTO approvals (run, move_id, approved_by, note, at_ms)
+                 SELECT run, ?, ?, ?, ? FROM runs WHERE run_id = ?
+                 ON CONFLICT (run, move_id) DO NOTHING",
+            )
+            .bind(approval.move_id)
+            .bind(approval.by)
+            .bind(approval.note)
+            .bind(to_sql(approval.at_ms)?)
+            .bind(id.as_str())
+            .execute(&self.writer)
+            .await
+            .map_err(database_error)?;
+            if done.rows_affected() == 0 {
+                self.or_unknown(&id, Vec::new()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let rows = sqlx::query(
+                "SELECT move_id, approved_by, note, at_ms FROM approvals JOIN runs USING (run)
+                 WHERE run_id = ? ORDER BY move_id",
+            )
+            .bind(id.as_str())
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::approval).collect()
         })
     }
 

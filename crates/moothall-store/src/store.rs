@@ -5,6 +5,7 @@ use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::str::FromStr;
 
+use moothall_core::consult::Approval;
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
@@ -103,6 +104,17 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>>;
+
+    /// Keeps a person's word on a move. Only the first word on a move stays. It may come after the
+    /// end: it changes how the moves are ranked, not what happened.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
+    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()>;
+
+    /// The words that were kept, by move.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>>;
 
     /// Removes a run and everything that belongs to it, content overwritten. It is fine if there
     /// is none.
@@ -248,14 +260,15 @@ pub struct JournalEntry {
     pub timing: Timing,
 }
 
-/// What one step of a run brought. It is written as a whole.
+/// What one or more steps of a run brought. It is written as a whole.
 ///
 /// A terminal event is the last one, and stands in the commit that sets a terminal state; an
 /// outcome stands there too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// The effect that was answered.
-    pub result: Option<(EffectId, JournalEntry)>,
+    /// The effects that were answered. Several, because a flush to the disk costs the same for many
+    /// as for one.
+    pub results: Vec<(EffectId, JournalEntry)>,
     /// What happened, in this order.
     pub events: Vec<RunEvent>,
     /// Where the run stands now; `None` leaves it where it is.

@@ -1,5 +1,8 @@
 //! The command line as people type it. The doc comments are the help texts.
 
+mod committee;
+mod consult;
+mod evidence;
 pub(crate) mod image;
 
 mod run;
@@ -13,8 +16,13 @@ use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 
+pub(crate) use self::committee::CommitteeCommand;
+pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
+pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::run::RunArgs;
-pub(crate) use self::runs::{CancelArgs, EventsArgs, ResumeArgs, RunsArgs, ShowArgs};
+pub(crate) use self::runs::{
+    ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
+};
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 
 const EXIT_CODES: &str = "\
@@ -27,7 +35,7 @@ Exit codes:
   5    stopped by the budget; what exists is a partial result
   130  cancelled
 
-Try it without a key:  moothall ask --model demo \"hello\"";
+Try it without a key:  moothall consult HLXI --model demo";
 
 /// Moothall puts what AI agents make on trial before anyone trusts it.
 #[derive(Debug, Parser)]
@@ -62,18 +70,33 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
+    Consult(Box<ConsultArgs>),
+    /// Show, check and make committees: who proposes, attacks and scores moves
+    #[command(subcommand)]
+    Committee(CommitteeCommand),
+    /// Print what a company filed as a sheet of facts, each with its filing
+    Facts(FactsArgs),
+    /// Check the numbers of a text against what a company filed
+    Check(CheckArgs),
     /// Let a model write a program for a task, run it in a sandbox, judge it, and try again
     Run(Box<RunArgs>),
     /// List the runs that are kept
     Runs(RunsArgs),
-    /// Show what is known about a run: attempts, verdict, findings, cost, files
+    /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
     Show(ShowArgs),
     /// Print the events of a run, or follow them while it goes on
     Events(EventsArgs),
+    /// Let a run stand still, whichever process drives it; `resume` lets it go on
+    Pause(PauseArgs),
     /// Stop a run for good, whichever process drives it
     Cancel(CancelArgs),
     /// Let a run go on that was killed or paused; nothing that was answered is asked again
     Resume(ResumeArgs),
+    /// Let a move be ranked that is held back by what code found in it
+    Approve(ApproveArgs),
+    /// Derive a run again from what was answered, offline, and compare
+    Replay(ReplayArgs),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present

@@ -1,17 +1,25 @@
 //! One module per command.
 
+mod approve;
 mod ask;
 mod attempts;
 mod cancel;
+mod check;
+mod committee;
 mod config;
+mod consult;
 mod docs;
 mod doctor;
 mod events;
 mod exec;
+mod facts;
 mod failure;
 mod files;
 mod image;
 mod models;
+mod pause;
+mod replay;
+mod resume;
 mod run;
 mod runs;
 mod sandbox;
@@ -30,12 +38,19 @@ use crate::terminal;
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Consult(args) => consult::run(&global, &args),
+        Command::Committee(command) => committee::run(&command),
+        Command::Pause(args) => pause::run(&global, &args),
+        Command::Approve(args) => approve::run(&global, &args),
+        Command::Replay(args) => replay::run(&global, &args),
+        Command::Facts(args) => facts::run(&global, &args),
+        Command::Check(args) => check::run(&global, &args),
         Command::Run(args) => run::run(&global, &args),
         Command::Runs(args) => runs::run(&global, &args),
         Command::Show(args) => show::run(&global, &args),
         Command::Events(args) => events::run(&global, &args),
         Command::Cancel(args) => cancel::run(&global, &args),
-        Command::Resume(args) => run::resume(&global, &args),
+        Command::Resume(args) => resume::run(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

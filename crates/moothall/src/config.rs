@@ -19,14 +19,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use moothall_core::MicroUsd;
-use moothall_core::money::dollars_option;
+use moothall_core::money::{dollars, dollars_option};
 use moothall_core::sandbox::IsolationClass;
+use moothall_engine::edgar::Endpoints;
 use moothall_models::settings::{ProviderSettings, RetrySettings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 pub use self::commands::{check, path, show};
 pub use self::environment::{CONFIG_VARIABLE, Environment};
+pub(crate) use self::file::line_of;
+pub(crate) use self::hints::nearest;
 pub use self::layers::{Entry, Layers, Origin, Resolved, resolve};
 pub use self::problem::{ConfigError, Problem};
 pub use self::reference::reference;
@@ -53,6 +56,10 @@ pub struct Config {
     pub provider: BTreeMap<String, ProviderSettings>,
     /// How programs that nobody trusts are kept apart from this machine.
     pub isolation: IsolationSection,
+    /// What `moothall consult` does.
+    pub consult: ConsultSection,
+    /// Where filings of companies come from.
+    pub evidence: EvidenceSection,
     /// What the program tells about its own work, on standard error.
     pub log: LogSection,
 }
@@ -87,6 +94,21 @@ pub struct IsolationSection {
     pub memory_mib: Option<u64>,
     /// Sandboxes that wait, already started, for the next program of a run.
     pub pool: usize,
+    /// What happens to a debate whose sandbox fails or cannot be had: `fallback` goes on in this
+    /// program's own process and says so, `fail` gives the move up. A program is never run without
+    /// a sandbox.
+    pub on_failure: OnFailure,
+}
+
+/// What happens to a debate without a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// It goes on in this program's own process, marked
+    #[default]
+    Fallback,
+    /// The move is given up
+    Fail,
 }
 
 impl Default for IsolationSection {
@@ -97,6 +119,7 @@ impl Default for IsolationSection {
             allow_shared_kernel: false,
             memory_mib: None,
             pool: 1,
+            on_failure: OnFailure::Fallback,
         }
     }
 }
@@ -118,6 +141,44 @@ pub enum EngineChoice {
     Runc,
     /// A container on this machine's own kernel
     Crun,
+}
+
+/// The `[consult]` section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConsultSection {
+    /// Ask before a consultation that may cost more than this many US dollars, such as `"1.00"`.
+    /// Whoever cannot be asked says `--yes`. A file that merely lies in the working folder may lower
+    /// it and not raise it above the default.
+    #[serde(with = "dollars")]
+    #[schemars(schema_with = "dollars_schema")]
+    pub ask_above_usd: MicroUsd,
+}
+
+impl Default for ConsultSection {
+    fn default() -> Self {
+        Self { ask_above_usd: MicroUsd::new(1_000_000) }
+    }
+}
+
+/// The `[evidence]` section. A file that merely lies in the working folder may not set the addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvidenceSection {
+    /// Your mail address, which every request to the SEC carries, as the SEC demands. Without it
+    /// nothing is asked there; recordings and HLXI need none.
+    pub contact: Option<String>,
+    /// Where lists of filings and facts are.
+    pub data_url: String,
+    /// Where tickers and the filings themselves are.
+    pub www_url: String,
+}
+
+impl Default for EvidenceSection {
+    fn default() -> Self {
+        let Endpoints { data, www } = Endpoints::sec();
+        Self { contact: None, data_url: data, www_url: www }
+    }
 }
 
 /// The `[log]` section.

@@ -104,8 +104,18 @@ impl Context {
         model: &ModelName,
         recording: RecordingMode,
     ) -> Result<Gateway, CliError> {
-        if !matches!(recording, RecordingMode::Replay(_)) && !model.is_demo() {
-            self.check_reachable(model)?;
+        self.gateway_for(&[model], recording)
+    }
+
+    /// A gateway that can ask all of these, or why it cannot.
+    pub(crate) fn gateway_for(
+        &self,
+        models: &[&ModelName],
+        recording: RecordingMode,
+    ) -> Result<Gateway, CliError> {
+        if !matches!(recording, RecordingMode::Replay(_)) {
+            let asked = models.iter().filter(|model| !model.is_demo());
+            asked.into_iter().try_for_each(|model| self.check_reachable(model))?;
         }
         // Only keys that may go where their provider is; a workflow may ask more than one.
         let checked = self.catalog.providers().filter(|own| self.refuse_stray_key(own).is_ok());

@@ -10,7 +10,7 @@ use moothall_sandbox::{
 };
 
 use crate::args::SandboxFlags;
-use crate::config::{self, EngineChoice, FoundBy, Loaded, Origin};
+use crate::config::{self, EngineChoice, FoundBy, Loaded, OnFailure, Origin};
 use crate::error::CliError;
 use crate::guest_binary::GUEST;
 
@@ -72,21 +72,40 @@ fn refuse_loosening(loaded: &Loaded) -> Result<(), CliError> {
 /// The minimum of the user's own configuration file, which a file of the working folder stands in
 /// front of and must not hide.
 fn users_own_minimum(loaded: &Loaded) -> Result<IsolationClass, CliError> {
+    let minimum = users_own(loaded, "minimum")?;
+    match minimum.as_ref().map(|minimum| minimum.as_str().map(str::parse)) {
+        None => Ok(IsolationClass::SharedKernel),
+        Some(Some(Ok(minimum))) => Ok(minimum),
+        Some(_) => Err(CliError::usage("your own moothall.toml cannot be used")
+            .with_hint("`isolation.minimum` is not a class")),
+    }
+}
+
+/// A key of `[isolation]` in the user's own configuration file, where a file of the working folder
+/// stands in front of it.
+fn users_own(loaded: &Loaded, key: &str) -> Result<Option<toml::Value>, CliError> {
     let hidden = loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
     let own = loaded.places.folders.config.join(config::FILE_NAME);
     if !hidden || !own.exists() {
-        return Ok(IsolationClass::SharedKernel);
+        return Ok(None);
     }
     let unreadable = || CliError::usage(format!("{} cannot be read", own.display()));
     let text = fs_err::read_to_string(&own).map_err(|error| unreadable().with_source(error))?;
     let table: toml::Table =
         text.parse().map_err(|error: toml::de::Error| unreadable().with_source(error))?;
-    let minimum = table.get("isolation").and_then(|section| section.get("minimum"));
-    match minimum.map(|minimum| minimum.as_str().map(str::parse)) {
-        None => Ok(IsolationClass::SharedKernel),
-        Some(Some(Ok(minimum))) => Ok(minimum),
-        Some(_) => Err(unreadable().with_hint("`isolation.minimum` is not a class")),
-    }
+    Ok(table.get("isolation").and_then(|section| section.get(key)).cloned())
+}
+
+/// What a debate, which is text and may go without a sandbox, must have all the same: a class that
+/// somebody demanded, or any where a sandbox that fails shall not be done without.
+pub(crate) fn debate_needs_walls(loaded: &Loaded) -> Result<bool, CliError> {
+    let section = &loaded.resolved.config.isolation;
+    let demanded = |minimum: IsolationClass| minimum > IsolationClass::None;
+    let own = users_own(loaded, "on_failure")?;
+    Ok(section.minimum.is_some_and(demanded)
+        || section.on_failure == OnFailure::Fail
+        || users_own(loaded, "minimum")?.is_some()
+        || own.is_some_and(|own| own.as_str() != Some("fallback")))
 }
 
 /// What a program may use.
@@ -136,11 +155,16 @@ pub(crate) async fn sandboxes(
 ) -> Result<Sandboxes, CliError> {
     let host = host(loaded)?;
     let chosen = host.choose(policy, image).await.map_err(failure)?;
-    let memory_bytes = match loaded.resolved.config.isolation.memory_mib {
+    let memory_bytes = memory_bytes(loaded);
+    Ok(Sandboxes::new(chosen, PoolOptions { idle, memory_bytes }))
+}
+
+/// The memory that all sandboxes together may take.
+pub(crate) fn memory_bytes(loaded: &Loaded) -> u64 {
+    match loaded.resolved.config.isolation.memory_mib {
         Some(mib) => mib << 20,
         None => machine_memory() / 2,
-    };
-    Ok(Sandboxes::new(chosen, PoolOptions { idle, memory_bytes }))
+    }
 }
 
 /// The memory of this machine; 2 GiB where it is not told.

@@ -7,12 +7,14 @@ mod commands;
 pub mod config;
 mod context;
 pub mod error;
+mod filings;
 pub mod folders;
 mod guest_binary;
 mod isolation;
 pub mod keys;
 mod local;
 mod logging;
+mod offline;
 mod terminal;
 
 use std::process::ExitCode;

@@ -127,7 +127,6 @@ pub(crate) fn new_run(
         .to_string()
         .parse()
         .map_err(|error: moothall_core::InvalidId| CliError::failed(error.to_string()))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(NewRun {
         run_id,
         workflow: workflow.to_owned(),
@@ -135,6 +134,12 @@ pub(crate) fn new_run(
         input,
         model: model.to_string(),
         build: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        created_at_ms: now_ms(),
     })
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,7 @@
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogLevel, LogSection};
+use crate::terminal;
 
 /// Starts logging. Each `-v` raises the configured level by one.
 pub(crate) fn start(section: &LogSection, verbose: u8) {
@@ -18,14 +19,13 @@ pub(crate) fn start(section: &LogSection, verbose: u8) {
     let filter = EnvFilter::new(format!("warn,{}", directives.join(",")));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| terminal::LogOutput)
         // It would tell on stderr that stderr is gone, and panic.
         .log_internal_errors(false);
     // A second start happens only in tests that share a process; the first one stays.
     let _ = match section.format {
         LogFormat::Pretty => {
-            let color =
-                anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+            let color = terminal::stderr_has_colour();
             builder.with_ansi(color).with_target(false).without_time().compact().try_init()
         }
         LogFormat::Json => builder

@@ -2,6 +2,7 @@
 //! wanted.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
@@ -73,7 +74,85 @@ fn write_all(mut stdout: impl io::Write, text: &str) -> io::Result<()> {
 
 /// Prints something about the work. Where stderr is gone there is nobody to tell.
 pub(crate) fn note(text: &str) {
+    let mut frame = frame();
+    erase(&mut frame);
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// How many lines at the end of the terminal's standard error are a frame that is drawn again.
+static FRAME: Mutex<usize> = Mutex::new(0);
+
+fn frame() -> MutexGuard<'static, usize> {
+    FRAME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Draws a frame in the place of the one before. Only for a terminal; [`note`] and the log take it
+/// away before they write, so that nothing is drawn over them.
+pub(crate) fn draw_frame(lines: &[String]) {
+    let mut frame = frame();
+    // Shown as a whole, and without breaking lines that are wider than we think.
+    let mut drawn = String::from("\x1b[?2026h\x1b[?7l");
+    drawn.push_str(&to_its_top(*frame));
+    for line in lines {
+        drawn.push_str(line);
+        drawn.push_str("\x1b[K\n");
+    }
+    drawn.push_str("\x1b[J\x1b[?7h\x1b[?2026l");
+    let _ = io::stderr().lock().write_all(drawn.as_bytes());
+    *frame = lines.len();
+}
+
+/// Takes the frame away.
+pub(crate) fn erase_frame() {
+    erase(&mut frame());
+}
+
+/// Leaves the frame where it is, as ordinary text.
+pub(crate) fn keep_frame() {
+    *frame() = 0;
+}
+
+fn erase(frame: &mut usize) {
+    if *frame > 0 {
+        let erased = to_its_top(*frame) + "\x1b[J";
+        let _ = io::stderr().lock().write_all(erased.as_bytes());
+        *frame = 0;
+    }
+}
+
+fn to_its_top(lines: usize) -> String {
+    match lines {
+        0 => "\r".to_owned(),
+        lines => format!("\r\x1b[{lines}A"),
+    }
+}
+
+/// Standard error as the log writes to it: below no frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogOutput;
+
+impl io::Write for LogOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut frame = frame();
+        erase(&mut frame);
+        io::stderr().lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
+/// Columns and rows of the terminal behind standard error.
+pub(crate) fn size() -> (usize, usize) {
+    let told = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let told = told.filter(|told| told.ws_col > 0 && told.ws_row > 0);
+    told.map_or((80, 24), |told| (usize::from(told.ws_col), usize::from(told.ws_row)))
+}
+
+/// Whether what is drawn on standard error may have colour.
+pub(crate) fn stderr_has_colour() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
 /// Takes away the line that stands on a terminal's standard error, whatever is said about colour.

@@ -22,11 +22,15 @@ const MANIFEST: &str = "crates/moothall-core/Cargo.toml";
 const SOURCES: &str = "crates/moothall-core/src/";
 
 /// What core's manifest may name.
-const DIRECT: &[&str] = &["regex", "schemars", "serde", "serde_json", "sha2", "thiserror"];
+const DIRECT: &[&str] =
+    &["regex", "rust_decimal", "schemars", "serde", "serde_json", "sha2", "thiserror"];
 
 /// What those bring along: data structures, number formatting, hashing, text search, derive macros.
 const INDIRECT: &[&str] = &[
     "aho-corasick",
+    "arrayvec",
+    // A build script asks it which compiler this is.
+    "autocfg",
     "block-buffer",
     "cfg-if",
     "const-oid",
@@ -43,6 +47,7 @@ const INDIRECT: &[&str] = &[
     // Only on ARM, where cpufeatures asks the C library which instructions the CPU has.
     "libc",
     "memchr",
+    "num-traits",
     "proc-macro2",
     "quote",
     "ref-cast",

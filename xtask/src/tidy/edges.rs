@@ -31,7 +31,14 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "xtask", uses: &[], tests_use: &[] },
     Row {
         name: "moothall-bench",
-        uses: &["moothall-models", "moothall-sandbox", "moothall-testkit", "moothall-core"],
+        uses: &[
+            "moothall-engine",
+            "moothall-models",
+            "moothall-sandbox",
+            "moothall-store",
+            "moothall-testkit",
+            "moothall-core",
+        ],
         tests_use: &[],
     },
     Row {

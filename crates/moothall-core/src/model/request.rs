@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::text::PromptText;
 use crate::{NotCanonical, Sha256Hex, canonical_json, tokens_at_most, tokens_expected};
 
 /// A model as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or `demo`.
@@ -106,6 +107,22 @@ pub enum Purpose {
     Generate,
     /// Saying why a program did not solve its task (`moothall run`).
     Critique,
+    /// Making up financial data (`moothall consult --source synthetic`).
+    SynthesizeFinancials,
+    /// Making up news (`moothall consult --source synthetic`).
+    SynthesizeNews,
+    /// Saying what the numbers mean: F1 (`moothall consult`).
+    InferFinancial,
+    /// Saying what the events and texts mean: F2 (`moothall consult`).
+    InferTrend,
+    /// Proposing moves (`moothall consult`).
+    Analyst,
+    /// Attacking a move (`moothall consult`).
+    Critic,
+    /// Defending a move (`moothall consult`).
+    DecisionMaker,
+    /// Scoring a move after its debate (`moothall consult`).
+    Score,
 }
 
 /// One call to a model.
@@ -141,7 +158,7 @@ pub struct ModelRequest {
 #[serde(deny_unknown_fields)]
 pub struct Block {
     /// Shared, because hundreds of waiting calls carry the same evidence.
-    pub text: Arc<str>,
+    pub text: PromptText,
     /// Asks the provider to cache everything up to the end of this block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFor>,
@@ -149,8 +166,12 @@ pub struct Block {
 
 impl Block {
     /// Text that is not a cache breakpoint.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
+    pub fn new(text: impl Into<PromptText>) -> Self {
         Self { text: text.into(), cache: None }
+    }
+
+    fn hashed(&self) -> Value {
+        json!({"sha256": self.text.sha256(), "cache": self.cache})
     }
 
     /// Makes the end of this block a cache breakpoint.
@@ -181,13 +202,17 @@ pub struct Turn {
 }
 
 impl Turn {
+    fn hashed(&self) -> Value {
+        json!({"role": self.role, "block": self.block.hashed()})
+    }
+
     /// Something said to the model.
-    pub fn user(text: impl Into<Arc<str>>) -> Self {
+    pub fn user(text: impl Into<PromptText>) -> Self {
         Self { role: Role::User, block: Block::new(text) }
     }
 
     /// Something the model said before.
-    pub fn assistant(text: impl Into<Arc<str>>) -> Self {
+    pub fn assistant(text: impl Into<PromptText>) -> Self {
         Self { role: Role::Assistant, block: Block::new(text) }
     }
 }
@@ -327,7 +352,7 @@ const HIDDEN_TEMPLATE_TOKENS: u64 = 512;
 
 impl ModelRequest {
     /// A question with nothing but its text.
-    pub fn ask(model: ModelName, question: impl Into<Arc<str>>, max_tokens: u32) -> Self {
+    pub fn ask(model: ModelName, question: impl Into<PromptText>, max_tokens: u32) -> Self {
         Self {
             model,
             purpose: Purpose::Ask,
@@ -341,16 +366,17 @@ impl ModelRequest {
         }
     }
 
-    /// The hash of what the provider is asked. Purpose and timeout are ours and do not count; a
-    /// schema counts by the hash of its bytes.
+    /// The hash of what the provider is asked. Purpose and timeout are ours and do not count; texts
+    /// and the schema count by the hashes of their bytes, which are computed once for all requests
+    /// that share them.
     pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
         let schema = self.schema.as_ref().map(
             |schema| json!({"name": schema.name, "sha256": Sha256Hex::of(schema.text.as_bytes())}),
         );
         let asked = json!({
             "model": self.model,
-            "system": self.system,
-            "turns": self.turns,
+            "system": self.system.iter().map(Block::hashed).collect::<Vec<_>>(),
+            "turns": self.turns.iter().map(Turn::hashed).collect::<Vec<_>>(),
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "effort": self.effort,
@@ -373,7 +399,9 @@ impl ModelRequest {
 
     /// The prompt size to expect.
     pub fn prompt_tokens_expected(&self) -> u64 {
-        self.prompt_texts().map(tokens_expected).sum::<u64>() + self.framing_tokens()
+        let blocks = self.blocks().map(|block| block.text.tokens_expected()).sum::<u64>();
+        let schema = self.schema.as_ref().map_or(0, |schema| tokens_expected(schema.text()));
+        blocks + schema + self.framing_tokens()
     }
 
     /// Every block, instructions first.

@@ -4,6 +4,19 @@
 use std::collections::BTreeMap;
 
 use insta::assert_json_snapshot;
+use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+use moothall_core::consult::committee::{Level, Metric, Seat};
+use moothall_core::consult::{
+    Committee, ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind, GatherRequest,
+    Ranked, RankedMove, RoleModels, SupportCount,
+};
+use moothall_core::debate::{
+    Calls, DebateInput, Debated, Degradation, Objection, ObjectionSeverity, ObjectionState,
+    ScoreBasis, Scorecard, Stance,
+};
+use moothall_core::evidence::{
+    Company, Day, Evidence, FilingEvent, ItemCode, Passage, Provenance, SourceFile,
+};
 use moothall_core::model::{
     Block, CacheFor, Effort, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest,
     OutputSchema, Purpose, StopReason, Temperature, Turn, Usage, UsageBasis,
@@ -16,8 +29,9 @@ use moothall_core::sandbox::{
     Limits, Output, SandboxFailure, SandboxFailureKind, SelfTest,
 };
 use moothall_core::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, MicroUsd, Outcome, PauseReason, RuleId,
-    RunEvent, RunEventBody, SequencedEvent, Severity, Sha256Hex, Step, Verdict,
+    Conclusion, Effect, EffectId, EffectResult, Finding, LayerStatus, MicroUsd, Outcome,
+    PauseReason, RoundStatus, RuleId, RunEvent, RunEventBody, SequencedEvent, Severity, Sha256Hex,
+    Step, Verdict,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -145,6 +159,168 @@ fn attempted() -> Attempted {
     }
 }
 
+fn gather_request() -> GatherRequest {
+    GatherRequest {
+        ticker: "MOOT".to_owned(),
+        source: EvidenceSource::Filings,
+        as_of: Some(day("2026-01-31")),
+        allow_stale: true,
+    }
+}
+
+fn day(text: &str) -> Day {
+    Day::parse(text).unwrap()
+}
+
+fn evidence() -> Evidence {
+    Evidence {
+        company: Company {
+            name: "Moot Inc.".to_owned(),
+            ticker: "MOOT".parse().unwrap(),
+            cik: Some(serde_json::from_value(json!(320_193)).unwrap()),
+            industry: Some("Halls".to_owned()),
+            fiscal_year_end: Some("09-26".to_owned()),
+            former_names: vec!["Moo Inc.".to_owned()],
+            fictional: true,
+        },
+        provenance: Provenance::Recorded { name: "halls".to_owned() },
+        sheet: None,
+        events: vec![FilingEvent {
+            accession: "0000000001-26-000001".to_owned(),
+            form: "8-K".to_owned(),
+            filed: day("2026-01-30"),
+            report_date: Some(day("2026-01-29")),
+            items: ItemCode::list("2.02,9.01"),
+        }],
+        passages: vec![Passage {
+            accession: "0000000001-25-000009".to_owned(),
+            form: "10-K".to_owned(),
+            item: "1A".to_owned(),
+            paragraph: 3,
+            text: "Halls may stand empty.".to_owned(),
+        }],
+        missing: vec!["no facts".to_owned()],
+        sources: vec![SourceFile {
+            url: "recording:facts".to_owned(),
+            sha256: Sha256Hex::of(b"facts"),
+            bytes: 5,
+        }],
+    }
+}
+
+fn seat(id: &str) -> Seat {
+    Seat { id: id.to_owned(), name: "A member".to_owned(), lens: "Looks twice.".to_owned() }
+}
+
+fn metric() -> Metric {
+    Metric {
+        id: "risk".to_owned(),
+        name: "Risk".to_owned(),
+        asks: "How safe is it?".to_owned(),
+        levels: vec![Level { from: 1, means: "Not at all.".to_owned() }],
+    }
+}
+
+fn debate_input() -> DebateInput {
+    DebateInput {
+        move_id: "m7".to_owned(),
+        company: "Moot Inc.".to_owned(),
+        dossier: "Evidence.".into(),
+        move_markdown: "# m7: Build".into(),
+        machine_findings: vec!["9% is not cited".to_owned()],
+        rounds: 2,
+        critic: seat("critic"),
+        decision_makers: vec![seat("D1")],
+        metrics: vec![metric()],
+        critic_model: model(),
+        decision_maker_model: model(),
+        calls: calls(),
+    }
+}
+
+fn calls() -> Calls {
+    Calls {
+        temperature: Temperature::from_thousandths(700),
+        timeout_ms: Some(30_000),
+        ..Calls::default()
+    }
+}
+
+fn objection() -> Objection {
+    Objection {
+        id: "D1-O2".to_owned(),
+        severity: ObjectionSeverity::Fatal,
+        text: "Nobody comes.".to_owned(),
+        evidence: vec!["F0:Revenue:FY2025".to_owned()],
+        round: 2,
+        state: ObjectionState::Open,
+        open_in: vec!["D1".to_owned()],
+    }
+}
+
+fn degradations() -> Vec<Degradation> {
+    let name = || "D1".to_owned();
+    vec![
+        Degradation::EndedEarly { thread: name(), after_round: 1, why: "server".to_owned() },
+        Degradation::Unstructured { thread: "opening".to_owned(), messages: 2 },
+        Degradation::ScoreFromText { decision_maker: name() },
+        Degradation::NeutralScore { decision_maker: name() },
+        Degradation::Truncated { chain: "critic-D1".to_owned() },
+    ]
+}
+
+fn debated() -> Debated {
+    Debated {
+        move_id: "m7".to_owned(),
+        rounds: 2,
+        rounds_done: 1,
+        scorecards: BTreeMap::from([(
+            "D1".to_owned(),
+            Scorecard {
+                scores: BTreeMap::from([("risk".to_owned(), 6)]),
+                reasoning: "It holds.".to_owned(),
+                basis: ScoreBasis::FromText,
+            },
+        )]),
+        total_score: 6,
+        top_score: 10,
+        spread: 0,
+        objections: vec![objection()],
+        stances: BTreeMap::from([("D1".to_owned(), Stance::Partial)]),
+        degraded: degradations(),
+    }
+}
+
+fn ranked() -> Ranked {
+    let best = RankedMove {
+        move_id: "m7".to_owned(),
+        title: "Build".to_owned(),
+        rank: Some(1),
+        debated: Some(debated()),
+        isolation: Some(IsolationClass::None),
+        findings: vec![finding()],
+        similar_to: ["m8".to_owned()].into(),
+        support: SupportCount { supported: 2, total: 3 },
+    };
+    let last = RankedMove {
+        move_id: "m8".to_owned(),
+        title: "Wait".to_owned(),
+        rank: None,
+        debated: None,
+        isolation: None,
+        findings: Vec::new(),
+        similar_to: [].into(),
+        support: SupportCount::default(),
+    };
+    Ranked {
+        company: "Moot Inc.".to_owned(),
+        sheet_sha256: Some(Sha256Hex::of(b"sheet")),
+        recommended: vec![best],
+        other: vec![last],
+        missing: vec!["analyst_2 failed".to_owned()],
+    }
+}
+
 /// Every snapshot must also read back as the same value: a format that only writes is half a
 /// format.
 #[track_caller]
@@ -162,7 +338,7 @@ fn effects_keep_their_form() {
 
 #[test]
 fn request_hashes_keep_their_value() {
-    insta::assert_snapshot!(Effect::CallModel(Box::new(request())).request_hash().unwrap(), @"a4049c5be29538c0cc24b99b8185d58f99a64b78498817a2261f18c5bf993e90");
+    insta::assert_snapshot!(Effect::CallModel(Box::new(request())).request_hash().unwrap(), @"025a7a9742667dd216eeb3535f76e60ce6e8b1b47033973db038bd62aa96d43d");
 }
 
 #[test]
@@ -336,6 +512,166 @@ fn conclusions_about_programs_keep_their_form() {
 }
 
 #[test]
+fn inputs_of_consultations_keep_their_form() {
+    let input = ConsultInput {
+        gather: gather_request(),
+        committee: Committee {
+            name: "pair".to_owned(),
+            title: "Two who disagree".to_owned(),
+            rounds: 2,
+            moves_per_analyst: 1,
+            analysts: vec![seat("analyst_1")],
+            critic: seat("critic"),
+            decision_makers: vec![seat("D1")],
+            metrics: vec![metric()],
+        },
+        moves: Some(1),
+        models: RoleModels {
+            default: model(),
+            inference: Some(model()),
+            analyst: Some(model()),
+            critic: Some(model()),
+            decision_maker: Some(model()),
+        },
+        calls: calls(),
+        accept_findings: true,
+    };
+    round_trip(&input);
+    assert_json_snapshot!(input);
+}
+
+#[test]
+fn effects_of_consultations_keep_their_form() {
+    let effects = [
+        Effect::Gather(Box::new(gather_request())),
+        Effect::StartChild(ChildRequest::Debate(Box::new(debate_input()))),
+    ];
+    let end = |isolation| {
+        let conclusion = Conclusion::Debated(Box::new(debated()));
+        let outcome = Outcome::new(vec![finding()], conclusion);
+        EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
+    };
+    let walls = Isolation {
+        class: IsolationClass::EmulatedVm,
+        fallback: None,
+        attestation: Some(Box::new(execution().attestation)),
+        logs: BTreeMap::from([("i1.json".to_owned(), Sha256Hex::of(b"log"))]),
+    };
+    let results = [
+        EffectResult::Gathered(Box::new(evidence())),
+        EffectResult::NotGathered(GatherFailure {
+            kind: GatherFailureKind::Stale,
+            detail: "too old".to_owned(),
+        }),
+        end(walls),
+        end(Isolation::none(Some("no engine".to_owned()))),
+    ];
+    effects.iter().for_each(round_trip);
+    results.iter().for_each(round_trip);
+    let request_sha256 = effects.each_ref().map(|effect| effect.request_hash().unwrap());
+    assert_json_snapshot!(
+        json!({"effects": effects, "request_sha256": request_sha256, "results": results})
+    );
+}
+
+#[test]
+fn events_of_consultations_keep_their_form() {
+    let id = |text: &str| -> EffectId { text.parse().unwrap() };
+    let m7 = || "m7".to_owned();
+    let round = |status| RunEventBody::SandboxRound { move_id: m7(), round: 2, status };
+    let bodies = [
+        RunEventBody::ConsultStarted {
+            ticker: "MOOT".to_owned(),
+            rounds: 2,
+            moves: 1,
+            provenance: EvidenceSource::Synthetic,
+            est_calls: 8,
+        },
+        RunEventBody::LayerStart { layer: 3, status: LayerStatus::Running },
+        RunEventBody::LayerComplete {
+            layer: 3,
+            status: LayerStatus::Done,
+            artifacts: vec!["i7.json".to_owned()],
+            total_policies_scored: Some(1),
+        },
+        RunEventBody::AgentStart {
+            layer: 2,
+            agent_id: "analyst_3".to_owned(),
+            persona: "The sceptic".to_owned(),
+        },
+        RunEventBody::AgentComplete {
+            layer: 2,
+            agent_id: "analyst_3".to_owned(),
+            output: Some("m7.md".to_owned()),
+            outputs: vec!["m7.md".to_owned(), "m8.md".to_owned()],
+        },
+        RunEventBody::ClaimChecked {
+            effect_id: id("analyst_3"),
+            document: "m7.md".to_owned(),
+            numbers: 3,
+            supported: 2,
+            flagged: vec![finding()],
+            rewrite: true,
+        },
+        RunEventBody::Isolation {
+            effect_id: id("m7"),
+            move_id: m7(),
+            class: IsolationClass::None,
+            fallback: Some("no engine".to_owned()),
+        },
+        round(RoundStatus::CriticResponding),
+        round(RoundStatus::CriticResponded),
+        round(RoundStatus::DmResponding),
+        round(RoundStatus::DmResponded),
+        RunEventBody::SandboxTurn {
+            effect_id: id("m7/round-2/D1"),
+            move_id: m7(),
+            thread: "D1".to_owned(),
+            round: 2,
+            role: "D1".to_owned(),
+            preview: "They will come.".to_owned(),
+            stance: Some(Stance::Hold),
+            cites: vec!["F0:Revenue:FY2025".to_owned()],
+        },
+        RunEventBody::SandboxScored {
+            move_id: m7(),
+            score: 6,
+            out_of: 10,
+            breakdown: BTreeMap::from([(
+                "D1".to_owned(),
+                BTreeMap::from([("risk".to_owned(), 6)]),
+            )]),
+            rounds_done: 1,
+            degraded: degradations(),
+            key_objection: Some(objection()),
+        },
+        RunEventBody::PipelineComplete {
+            verdict: Verdict::NeedsPerson,
+            recommended: vec![m7()],
+            other: vec!["m8".to_owned()],
+        },
+    ];
+    let events = bodies.map(|body| match body.effect_id().cloned() {
+        Some(id) => RunEvent::about(&id, body),
+        None => RunEvent::of_run(body),
+    });
+    events.iter().for_each(round_trip);
+    assert_json_snapshot!(events);
+}
+
+#[test]
+fn conclusions_about_companies_keep_their_form() {
+    let conclusions = [
+        Conclusion::Debated(Box::new(debated())),
+        Conclusion::NotDebated { why: "no answer".to_owned() },
+        Conclusion::Ranked(Box::new(ranked())),
+        Conclusion::NotGathered { kind: GatherFailureKind::UnknownTicker },
+    ];
+    conclusions.iter().for_each(round_trip);
+    assert_json_snapshot!(conclusions);
+}
+
+#[test]
 fn steps_and_outcomes_keep_their_form() {
     let conclusions = [
         Conclusion::Answered { text: "{}".to_owned(), value: Some(json!({})) },
@@ -401,7 +737,48 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
         "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure],
         "stop_reasons": [StopReason::End, StopReason::MaxTokens, StopReason::Other],
         "usage_bases": [UsageBasis::Reported, UsageBasis::Estimated, UsageBasis::Bounded],
-        "purposes": [Purpose::Ask, Purpose::Probe, Purpose::Generate, Purpose::Critique],
+        "purposes": [
+            Purpose::Ask,
+            Purpose::Probe,
+            Purpose::Generate,
+            Purpose::Critique,
+            Purpose::SynthesizeFinancials,
+            Purpose::SynthesizeNews,
+            Purpose::InferFinancial,
+            Purpose::InferTrend,
+            Purpose::Analyst,
+            Purpose::Critic,
+            Purpose::DecisionMaker,
+            Purpose::Score,
+        ],
+        "isolation_classes": [
+            IsolationClass::None,
+            IsolationClass::SharedKernel,
+            IsolationClass::EmulatedVm,
+            IsolationClass::UserKernel,
+            IsolationClass::HardwareVm,
+        ],
+        "gather_failures": [
+            GatherFailureKind::UnknownTicker,
+            GatherFailureKind::AmbiguousTicker,
+            GatherFailureKind::Stale,
+            GatherFailureKind::NoFacts,
+            GatherFailureKind::NoContact,
+            GatherFailureKind::Unavailable,
+            GatherFailureKind::Unreadable,
+        ],
+        "evidence_sources": [EvidenceSource::Filings, EvidenceSource::Synthetic],
+        "provenances": [Provenance::Filings, Provenance::Synthetic],
+        "stances": [Stance::Hold, Stance::Partial, Stance::Concede],
+        "score_bases": [ScoreBasis::Structured, ScoreBasis::FromText, ScoreBasis::Neutral],
+        "objection_severities":
+            [ObjectionSeverity::Minor, ObjectionSeverity::Major, ObjectionSeverity::Fatal],
+        "objection_states": [
+            ObjectionState::Answered,
+            ObjectionState::Partly,
+            ObjectionState::Open,
+            ObjectionState::Conceded,
+        ],
     }));
 }
 
@@ -424,6 +801,9 @@ fn receipts_keep_their_form() {
                 result: EffectResult::ModelFailed(failure()),
             },
         )]),
+        input: None,
+        approvals: Vec::new(),
+        conclusion: None,
         findings: vec![finding()],
         notes: Notes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),

@@ -1,8 +1,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod chaos;
+mod children;
 mod driver;
+mod edgar;
+mod edgar_server;
 mod execute;
+mod gather;
 mod lock;
+mod panel;
+mod real_debate;
 mod record;
 mod reflexion;
+mod rooms;
 mod support;

@@ -7,3 +7,4 @@ mod guest;
 mod parked;
 mod programs;
 mod transfer;
+mod workflows;

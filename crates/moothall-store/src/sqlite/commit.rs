@@ -17,7 +17,8 @@ pub(super) struct Prepared {
     at_ms: i64,
     /// In the order of `commit.events`.
     bodies: Vec<String>,
-    result: Option<String>,
+    /// In the order of `commit.results`.
+    results: Vec<String>,
     outcome: Option<String>,
     spent: Option<String>,
 }
@@ -26,13 +27,13 @@ impl Prepared {
     pub(super) fn new(commit: Commit) -> Result<Self, StoreError> {
         check_shape(&commit)?;
         let bodies = commit.events.iter().map(|event| text("an event", &event.body));
-        let result = commit.result.as_ref().map(|(_, entry)| text("a result", &entry.result));
+        let results = commit.results.iter().map(|(_, entry)| text("a result", &entry.result));
         let outcome = commit.outcome.as_ref().map(|outcome| text("an outcome", outcome));
         let spent = commit.spent.as_ref().map(|spent| text("an amount", spent));
         Ok(Self {
             at_ms: to_sql(commit.at_ms)?,
             bodies: bodies.collect::<Result<_, _>>()?,
-            result: result.transpose()?,
+            results: results.collect::<Result<_, _>>()?,
             outcome: outcome.transpose()?,
             spent: spent.transpose()?,
             commit,
@@ -43,9 +44,8 @@ impl Prepared {
         self.commit.events.iter().zip(&self.bodies)
     }
 
-    fn result(&self) -> Option<(&EffectId, &JournalEntry, &String)> {
-        let ((id, entry), text) = self.commit.result.as_ref().zip(self.result.as_ref())?;
-        Some((id, entry, text))
+    fn results(&self) -> impl Iterator<Item = (&EffectId, &JournalEntry, &String)> {
+        self.commit.results.iter().zip(&self.results).map(|((id, entry), text)| (id, entry, text))
     }
 }
 
@@ -106,7 +106,10 @@ pub(super) async fn write(
         return Ok(Vec::new());
     }
     let stored = write_events(connection, &found, &prepared).await?;
-    let answered = write_result(connection, id, &found, &prepared).await?;
+    let mut answered = false;
+    for result in prepared.results() {
+        answered |= write_result(connection, id, &found, result).await?;
+    }
     let state = prepared.commit.state.unwrap_or(found.state);
     // The amount alone is worth a write: it changes while a call that nobody answers yet is under
     // way. Whoever repeats a commit says nothing new about it.
@@ -165,9 +168,8 @@ async fn write_result(
     connection: &mut SqliteConnection,
     id: &RunId,
     found: &Found,
-    prepared: &Prepared,
+    (effect_id, entry, result): (&EffectId, &JournalEntry, &String),
 ) -> Result<bool, StoreError> {
-    let Some((effect_id, entry, result)) = prepared.result() else { return Ok(false) };
     let done = sqlx::query(
         "INSERT INTO journal (run, effect_id, request_sha256, latency_ms, tries, result)
          VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, effect_id) DO NOTHING",
@@ -251,8 +253,10 @@ async fn check_repetition(
             return Err(ended());
         }
     }
-    match prepared.result() {
-        Some(offered) if !compare_result(connection, id, found, offered).await? => Err(ended()),
-        _ => Ok(()),
+    for offered in prepared.results() {
+        if !compare_result(connection, id, found, offered).await? {
+            return Err(ended());
+        }
     }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Between rows and values.
 
+use moothall_core::consult::Approval;
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
 use serde::de::DeserializeOwned;
@@ -63,6 +64,15 @@ pub(super) fn stored_event(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
         seq: unsigned(column(row, "seq")?)?,
         at_ms: unsigned(column(row, "at_ms")?)?,
         event: RunEvent { key: column(row, "key")?, body: json("event", column(row, "body")?)? },
+    })
+}
+
+pub(super) fn approval(row: &SqliteRow) -> Result<Approval, StoreError> {
+    Ok(Approval {
+        move_id: column(row, "move_id")?,
+        by: column(row, "approved_by")?,
+        note: column(row, "note")?,
+        at_ms: unsigned(column(row, "at_ms")?)?,
     })
 }
 

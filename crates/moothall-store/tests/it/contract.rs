@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use moothall_core::Sha256Hex;
+use moothall_core::consult::Approval;
 use moothall_core::receipt::Timing;
 use moothall_store::{
     Commit, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch,
@@ -31,6 +32,7 @@ macro_rules! keeps_the_contract {
             a_commit_made_again_changes_nothing
             the_first_event_under_a_key_stays
             another_answer_under_the_same_id_changes_nothing
+            many_answers_are_written_together_or_not_at_all
             numbers_have_no_gaps_under_many_writers
             nothing_follows_the_end_but_repetitions
             a_commit_that_contradicts_itself_is_refused
@@ -39,6 +41,7 @@ macro_rules! keeps_the_contract {
             an_artefact_that_is_too_large_is_refused
             what_was_spent_stays_until_more_is_said
             wishes_are_left_once_and_taken_back
+            the_first_word_on_a_move_stays_and_may_come_after_the_end
             a_deleted_run_is_gone_and_its_id_is_free
             every_request_about_an_unknown_run_says_so
             a_dropped_commit_happens_wholly_or_not_at_all
@@ -174,7 +177,7 @@ async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
     let mut again = answered("ask-1");
     again.at_ms = 9_000;
     // The same answer took another time to arrive.
-    again.result.as_mut().unwrap().1.timing = Timing { latency_ms: 99, tries: 3 };
+    again.results[0].1.timing = Timing { latency_ms: 99, tries: 3 };
     assert_eq!(store.commit(&id, again).await.unwrap(), []);
     assert_eq!(snapshot(&*store, &id).await, before);
 }
@@ -204,7 +207,7 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
         [(question, request), (entry("question", "another answer"), JournalMismatch::Result)]
     {
         let commit = Commit {
-            result: Some((effect_id("ask-1"), other)),
+            results: vec![(effect_id("ask-1"), other)],
             // Is written before the conflict is seen, and must not stay.
             events: vec![event("ask-2", "happened")],
             state: Some(RunState::Paused),
@@ -218,6 +221,26 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
         }
         assert_eq!(snapshot(&*store, &id).await, before);
     }
+}
+
+async fn many_answers_are_written_together_or_not_at_all(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let together = |answer: &str| Commit {
+        results: vec![
+            (effect_id("ask-1"), entry("question", "answer")),
+            (effect_id("ask-2"), entry("question", answer)),
+        ],
+        ..answered("ask-1")
+    };
+    store.commit(&id, together("two")).await.unwrap();
+    assert_eq!(store.journal(&id).await.unwrap().len(), 2);
+    let before = snapshot(&*store, &id).await;
+    let mut other = together("another");
+    other.results.push((effect_id("ask-3"), entry("question", "three")));
+    other.events.push(event("ask-3", "news"));
+    let refused = store.commit(&id, other).await;
+    assert!(matches!(refused, Err(StoreError::JournalConflict { .. })), "{refused:?}");
+    assert_eq!(snapshot(&*store, &id).await, before);
 }
 
 async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
@@ -306,7 +329,7 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
     // The rest of the JSON needs less than 1,000 bytes.
     let fits = "x".repeat(MAX_TEXT_BYTES - 1_000);
     let commit = |answer: &str| Commit {
-        result: Some((effect_id("ask-1"), entry("question", answer))),
+        results: vec![(effect_id("ask-1"), entry("question", answer))],
         ..answered("ask-1")
     };
     let refused = store.commit(&id, commit(&"x".repeat(MAX_TEXT_BYTES))).await.unwrap_err();
@@ -380,6 +403,25 @@ async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
     }
 }
 
+fn word(move_id: &str, by: &str) -> Approval {
+    Approval {
+        move_id: move_id.to_owned(),
+        by: by.to_owned(),
+        note: "checked against the filing".to_owned(),
+        at_ms: 4_000,
+    }
+}
+
+async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.commit(&id, the_end()).await.unwrap();
+    for approval in [word("m7", "ada"), word("m3", "ada"), word("m7", "bob")] {
+        store.approve(&id, approval).await.unwrap();
+    }
+    let kept = place.open().await.approvals(&id).await.unwrap();
+    assert_eq!(kept, [word("m3", "ada"), word("m7", "ada")]);
+}
+
 async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let fresh = snapshot(&*store, &id).await;
@@ -409,6 +451,8 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.ask(&id, Wish::Pause).await.err(),
         store.withdraw(&id, Wish::Pause).await.err(),
         store.wishes(&id).await.err(),
+        store.approve(&id, word("m1", "ada")).await.err(),
+        store.approvals(&id).await.err(),
         store.keep_artifact(&id, b"chart").await.err(),
         store.artifact(&id, &Sha256Hex::of(b"chart")).await.err(),
     ];

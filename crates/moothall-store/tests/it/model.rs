@@ -27,7 +27,7 @@ enum Refusal {
 impl Model {
     fn commit(&mut self, commit: &Commit) -> Result<Vec<u64>, Refusal> {
         let known = |event: &RunEvent| self.events.iter().any(|there| there.key == event.key);
-        let result = commit.result.as_ref().map(|(id, entry)| (id.to_string(), entry.clone()));
+        let result = commit.results.first().map(|(id, entry)| (id.to_string(), entry.clone()));
         let stored = result.as_ref().map(|(id, entry)| (self.journal.get(id), entry));
         let conflict = matches!(stored, Some((Some(stored), offered)) if stored != offered);
         if self.state.is_some_and(RunState::is_terminal) {
@@ -76,7 +76,7 @@ fn any_commit() -> impl Strategy<Value = Commit> {
         let result = result.map(|(name, question, answer)| {
             (effect_id(&format!("e-{name}")), entry(question, answer))
         });
-        Commit { result, events, state, at_ms, ..Commit::default() }
+        Commit { results: result.into_iter().collect(), events, state, at_ms, ..Commit::default() }
     })
 }
 

@@ -47,7 +47,7 @@ async fn a_file_of_a_newer_format_is_refused() {
     SqliteStore::open(&place.path()).await.unwrap().close().await;
     execute(&place.path(), "PRAGMA user_version = 77").await;
     match SqliteStore::open(&place.path()).await.unwrap_err() {
-        StoreError::NewerFormat { path, found: 77, known: 1 } => assert_eq!(path, place.path()),
+        StoreError::NewerFormat { path, found: 77, known: 2 } => assert_eq!(path, place.path()),
         other => panic!("{other:?}"),
     }
 }
@@ -146,14 +146,14 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     store.create_run(new_run(&id)).await.unwrap();
     let mut commit = answered("ask-1");
     // Long enough for pages of its own.
-    commit.result.as_mut().unwrap().1 = entry("question", &"confidential ".repeat(5_000));
+    commit.results[0].1 = entry("question", &"confidential ".repeat(5_000));
     store.commit(&id, commit).await.unwrap();
     store.ask(&id, Wish::Pause).await.unwrap();
     store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
     store.delete_run(&id).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
-    for table in ["runs", "events", "journal", "wishes", "artifacts"] {
+    for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals"] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
         assert_eq!(rows, 0, "{table}");

@@ -111,7 +111,7 @@ pub(crate) fn spent(micros: u64) -> Spent {
 /// A step that was answered and says so.
 pub(crate) fn answered(name: &str) -> Commit {
     Commit {
-        result: Some((effect_id(name), entry("question", "answer"))),
+        results: vec![(effect_id(name), entry("question", "answer"))],
         events: vec![event(name, "happened")],
         spent: Some(spent(7)),
         at_ms: 2_000,

@@ -19,18 +19,39 @@ pub(crate) struct RunsArgs {
     pub(crate) json: bool,
 }
 
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  moothall show 019a85c0-2f6e
+  moothall show 019a85c0-2f6e --memo > memo.md
+  moothall show 019a85c0-2f6e --move m7
+  moothall show 019a85c0-2f6e --move m7 --thread D2";
+
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowArgs {
     /// The run: its id or the beginning of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Print the last program that was written, and nothing else
+    /// Print the last program that was written, and nothing else (`run`)
     #[arg(long, conflicts_with = "json")]
     pub(crate) code: bool,
+    /// Print the memo as Markdown, and nothing else (`consult`)
+    #[arg(long, conflicts_with_all = ["json", "code"])]
+    pub(crate) memo: bool,
+    /// Print one move and what its trial came to, and nothing else (`consult`)
+    #[arg(long = "move", value_name = "MOVE", conflicts_with_all = ["memo", "code"])]
+    pub(crate) move_id: Option<String>,
+    /// Print the conversation of that move with this decision maker (`consult`)
+    #[arg(long, value_name = "D", requires = "move_id")]
+    pub(crate) thread: Option<String>,
+    /// Write every document into this folder: facts, inferences, moves, conversations, scores
+    /// (`consult`)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) artifacts: Option<PathBuf>,
     /// Write the receipt to this file (see: moothall verify)
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write the files that the last program left into this folder
+    /// Write the files that the last program left into this folder (`run`)
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Print JSON
@@ -59,6 +80,50 @@ pub(crate) struct CancelArgs {
     /// The run: its id or the beginning of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const APPROVE_EXAMPLES: &str = "\
+Example:
+  moothall approve 019a85c0-2f6e --move m7 --note \"the 10-K/A has the corrected figure\"";
+
+#[derive(Debug, Args)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct ApproveArgs {
+    /// The run: its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The move that is held back
+    #[arg(long = "move", value_name = "MOVE")]
+    pub(crate) move_id: String,
+    /// Who approves [default: your login name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

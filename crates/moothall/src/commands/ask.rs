@@ -171,7 +171,8 @@ impl Performer for Remembering {
             let answer = match &performed.result {
                 EffectResult::ModelReplied(reply) => Some(Ok(reply.clone())),
                 EffectResult::ModelFailed(failure) => Some(Err(failure.clone())),
-                EffectResult::Executed(_) | EffectResult::NotExecuted(_) => None,
+                // A question asks for nothing else.
+                _ => None,
             };
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = answer;
             performed

@@ -114,13 +114,8 @@ pub(super) fn attempts(record: &RunRecord) -> Vec<Attempt> {
             RunEventBody::Critiqued { attempt, text, .. } => {
                 of(*attempt, &mut |one| one.critique = Some(text.clone()));
             }
-            RunEventBody::RunStarted { .. }
-            | RunEventBody::ModelReplied { .. }
-            | RunEventBody::ModelFailed { .. }
-            | RunEventBody::RunPaused { .. }
-            | RunEventBody::RunFinished { .. }
-            | RunEventBody::RunFailed { .. }
-            | RunEventBody::RunCancelled => {}
+            // Of the run as a whole, or of another kind of trial.
+            _ => {}
         }
     }
     found.into_values().collect()
@@ -133,10 +128,7 @@ pub(super) fn attempted(record: &RunRecord) -> Option<&Attempted> {
         | Conclusion::Passed(attempted)
         | Conclusion::Questioned(attempted)
         | Conclusion::NotPassed(attempted) => Some(attempted),
-        Conclusion::Answered { .. }
-        | Conclusion::Unusable { .. }
-        | Conclusion::Failed { .. }
-        | Conclusion::NotExecuted { .. } => None,
+        _ => None,
     }
 }
 
@@ -151,8 +143,6 @@ pub(super) fn code(record: &RunRecord) -> Option<String> {
     let program = attempts(record).into_iter().rev().find_map(|attempt| attempt.program)?;
     match &record.journal.get(&program.effect_id)?.result {
         EffectResult::ModelReplied(reply) => Some(read_program(reply).ok()?.code),
-        EffectResult::ModelFailed(_) | EffectResult::Executed(_) | EffectResult::NotExecuted(_) => {
-            None
-        }
+        _ => None,
     }
 }

@@ -109,7 +109,7 @@ fn advice(report: &ProbeReport) -> Option<&'static str> {
         IsolationClass::SharedKernel => {
             Some("used only where you ask for it: it shares this machine's kernel")
         }
-        IsolationClass::HardwareVm | IsolationClass::UserKernel => None,
+        IsolationClass::HardwareVm | IsolationClass::UserKernel | IsolationClass::None => None,
     }
 }
 

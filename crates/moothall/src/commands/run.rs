@@ -1,4 +1,4 @@
-//! `moothall run` and `moothall resume`: a program for a task, on trial.
+//! `moothall run`: a program for a task, on trial.
 
 mod drive;
 mod kept;
@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::{AnswerForm, Reflexion, ReflexionInput};
-use moothall_engine::{Ended, EngineError, RunRecord};
+use moothall_engine::{Ended, RunRecord};
 use moothall_models::Ledger;
 use moothall_sandbox::image::ImageStore;
-use moothall_store::RunRow;
 use serde_json::json;
 
 use self::drive::{Ready, SharedView, drive, shown, watched, workflow};
@@ -22,11 +21,12 @@ use self::kept::{Kept, Settings};
 use self::report::Report;
 use self::view::{Audience, View};
 use self::wanted::Wanted;
+use super::resume::{Found, refuse_if_over, unlocked};
 use super::{Interruptible, attempts, files, runtime, words};
 use crate::args::{Global, ResumeArgs, RunArgs};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, open_and_find};
+use crate::local::{self, Local};
 use crate::{artifacts, isolation, logging, terminal};
 
 /// The longest title of a run; the whole task is in its input.
@@ -96,13 +96,9 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
     })
 }
 
-pub(super) fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    // Only the folders are needed to find the run; what it was started with says the rest.
-    let loaded = crate::config::load(global.config.as_deref(), toml::Table::new())?;
+pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow::Result<Exit> {
+    let Found { runtime, local, row } = found;
     let audience = if args.json { Audience::Json } else { Audience::Person };
-    let runtime = runtime()?;
-    let (local, row) = runtime.block_on(open_and_find(&loaded.places.folders, &args.run))?;
-    refuse_if_over(&row)?;
     let mut kept = Kept::read(&row.input)?;
     kept.settings.budget_micro_usd = args.budget.or(kept.settings.budget_micro_usd);
     kept.settings.budget_tokens = args.budget_tokens.or(kept.settings.budget_tokens);
@@ -119,10 +115,15 @@ pub(super) fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit>
         refuse_if_over(&row)?;
         let ready = Box::pin(prepare(&context, &kept, &model, &view)).await?;
         let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
-        let ended = drive(&ready, &local, &row.run_id, kept.reflexion.clone(), ledger, &view).await;
+        let ended = drive(&ready, local, &row.run_id, kept.reflexion.clone(), ledger, &view).await;
         ready.shut_down().await;
-        finish(&context, &local, &kept, &row.run_id, ended?, &files, audience).await
+        finish(&context, local, &kept, &row.run_id, ended?, &files, audience).await
     })
+}
+
+/// The workflow that a run was started with.
+pub(super) fn kept_workflow(input: &serde_json::Value) -> Result<Reflexion, CliError> {
+    workflow(Kept::read(input)?.reflexion)
 }
 
 /// Finds what the run needs. Nothing is lost if a person gives up here.
@@ -168,30 +169,6 @@ fn reflexion_input(
 fn packages(context: &Context, image: &str) -> Result<Vec<String>, CliError> {
     let images = ImageStore::at(isolation::images(&context.loaded));
     Ok(images.find(image).map_err(isolation::failure)?.python_modules)
-}
-
-fn refuse_if_over(row: &RunRow) -> Result<(), CliError> {
-    let id = local::short(&row.run_id);
-    if row.state.is_terminal() {
-        return Err(CliError::usage(format!("run {} is {} already", row.run_id, row.state))
-            .with_hint(format!("see `moothall show {id}`")));
-    }
-    if row.workflow != Reflexion::NAME {
-        let words = format!("run {} is a `{}`, which cannot go on", row.run_id, row.workflow);
-        return Err(CliError::usage(words));
-    }
-    Ok(())
-}
-
-fn unlocked(error: EngineError) -> CliError {
-    match error {
-        EngineError::Busy(run_id) => {
-            let id = local::short(&run_id).to_owned();
-            CliError::failed(format!("another process drives run {run_id}"))
-                .with_hint(format!("follow it: `moothall events {id} --follow`"))
-        }
-        error => CliError::failed("the run cannot be driven").with_source(error),
-    }
 }
 
 /// Writes the files that are wanted and tells what came of the run.

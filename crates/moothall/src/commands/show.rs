@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
+use moothall_core::consult::Consult;
 use moothall_core::model::ModelName;
+use moothall_core::receipt::Receipt;
 use moothall_core::{RunEventBody, Verdict};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
 use serde_json::{Value, json};
 
 use super::attempts::{self, Attempt};
-use super::{files, runs, runtime, words};
+use super::{consult, files, runs, runtime, words};
 use crate::args::{Global, ShowArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, open_and_find};
@@ -24,12 +26,13 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
         let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
         let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
         if let Some(path) = &args.receipt {
-            let receipt = record.receipt().ok_or_else(|| {
-                CliError::usage(format!("run {} has no receipt: it has no verdict", row.run_id))
-                    .with_hint("a run has a receipt when it has come to an end")
-            })?;
-            files::write_receipt(path, &receipt)?;
+            files::write_receipt(path, &receipt(&record)?)?;
         }
+        if row.workflow == Consult::NAME {
+            refuse_flags_of_run(args)?;
+            return consult::show(&record, is_driven, args);
+        }
+        refuse_flags_of_consult(args)?;
         if let Some(folder) = &args.output {
             let left = attempts::files(&record);
             files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
@@ -45,6 +48,40 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
         }
         Ok(Exit::Fine)
     })
+}
+
+fn receipt(record: &RunRecord) -> Result<Receipt, CliError> {
+    let run_id = &record.row.run_id;
+    record.receipt().ok_or_else(|| {
+        CliError::usage(format!("run {run_id} has no receipt: it has no verdict"))
+            .with_hint("a run has a receipt when it has come to an end")
+    })
+}
+
+fn refuse_flags_of_run(args: &ShowArgs) -> Result<(), CliError> {
+    let given = [(args.code, "--code"), (args.output.is_some(), "--output")];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => {
+            Err(CliError::usage(format!("`{flag}` is for programs, and this is a consultation"))
+                .with_hint("see `--memo`, `--move` and `--artifacts`"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn refuse_flags_of_consult(args: &ShowArgs) -> Result<(), CliError> {
+    let given = [
+        (args.memo, "--memo"),
+        (args.move_id.is_some(), "--move"),
+        (args.artifacts.is_some(), "--artifacts"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => {
+            Err(CliError::usage(format!("`{flag}` is for consultations, and this is a program"))
+                .with_hint("see `--code` and `--output`"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Everything about a run that a program may want.
@@ -74,6 +111,33 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     report
 }
 
+/// What every kind of run has: who, what, where it stands, when.
+pub(super) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, String)> {
+    let row = &record.row;
+    let demonstration = match row.model.parse::<ModelName>() {
+        Ok(model) if model.is_demo() => " (a demonstration, no model was asked)",
+        _ => "",
+    };
+    let (workflow, model) = (words::line(&row.workflow), words::line(&row.model));
+    let paused = record.events.iter().rev().find_map(|stored| match &stored.event.body {
+        RunEventBody::RunPaused { detail, .. } if row.state == RunState::Paused => Some(detail),
+        _ => None,
+    });
+    let state = words::state(row, is_driven);
+    let state = match paused {
+        Some(detail) => words::line(&format!("{state}: {detail}")),
+        None => state.to_owned(),
+    };
+    vec![
+        ("run", row.run_id.to_string()),
+        ("title", words::line(&row.title)),
+        ("workflow", format!("{workflow} with {model}{demonstration}")),
+        ("state", state),
+        ("started", words::time(row.created_at_ms)),
+        ("changed", words::time(row.updated_at_ms)),
+    ]
+}
+
 fn text(record: &RunRecord, is_driven: bool) -> String {
     let row = &record.row;
     let mut text = String::new();
@@ -81,25 +145,9 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<10} {value}");
     };
-    field("run", row.run_id.as_str());
-    field("title", &words::line(&row.title));
-    let demonstration = match row.model.parse::<ModelName>() {
-        Ok(model) if model.is_demo() => " (a demonstration, no model was asked)",
-        _ => "",
-    };
-    let (workflow, model) = (words::line(&row.workflow), words::line(&row.model));
-    field("workflow", &format!("{workflow} with {model}{demonstration}"));
-    let paused = record.events.iter().rev().find_map(|stored| match &stored.event.body {
-        RunEventBody::RunPaused { detail, .. } if row.state == RunState::Paused => Some(detail),
-        _ => None,
-    });
-    let state = words::state(row, is_driven);
-    match paused {
-        Some(detail) => field("state", &words::line(&format!("{state}: {detail}"))),
-        None => field("state", state),
+    for (name, value) in head(record, is_driven) {
+        field(name, &value);
     }
-    field("started", &words::time(row.created_at_ms));
-    field("changed", &words::time(row.updated_at_ms));
     for attempt in attempts::attempts(record) {
         for (number, line) in attempt_lines(&attempt).iter().enumerate() {
             let name =

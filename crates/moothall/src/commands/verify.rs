@@ -1,7 +1,8 @@
 //! `moothall verify`: a receipt, checked offline.
 
-use moothall_core::Verdict;
+use moothall_core::consult::RankedMove;
 use moothall_core::receipt::{ReceiptProblem, VerifiedReceipt, verify};
+use moothall_core::{Conclusion, Verdict};
 use serde_json::json;
 
 use crate::args::VerifyArgs;
@@ -43,6 +44,8 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
             "manifest": receipt.manifest,
             "effects": receipt.effects.len(),
             "findings": receipt.findings,
+            "conclusion": receipt.conclusion,
+            "approvals": receipt.approvals,
         });
         terminal::print(&format!("{report:#}\n"))?;
     } else {
@@ -58,6 +61,18 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
             terminal::harmless_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
+        // Derived again from the answers, so it is the ranking and not somebody's word for it.
+        if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
+            for one in &ranked.recommended {
+                text.push_str(&terminal::harmless_line(&recommended(one)));
+                text.push('\n');
+            }
+        }
+        for approval in &receipt.approvals {
+            let line = format!("approved  {} by {}", approval.move_id, approval.by);
+            text.push_str(&terminal::harmless_line(&line));
+            text.push('\n');
+        }
         for finding in &receipt.findings {
             let line = format!("finding   {}: {}", finding.rule, finding.message);
             text.push_str(&terminal::harmless_line(&line));
@@ -70,4 +85,12 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         Verdict::NeedsPerson => Exit::NeedsPerson,
         Verdict::Fail => Exit::VerdictNegative,
     })
+}
+
+fn recommended(one: &RankedMove) -> String {
+    let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let score = one.debated.as_ref().map_or_else(String::new, |debated| {
+        format!(" ({}/{})", debated.total_score, debated.top_score)
+    });
+    format!("rank {rank:<4} {} {}{score}", one.move_id, one.title)
 }

@@ -1,5 +1,7 @@
 //! Runs and their events in words. What models, guests and providers wrote is made harmless here.
 
+mod trial;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use moothall_core::money::Spent;
@@ -8,6 +10,7 @@ use moothall_core::{Conclusion, Finding, Outcome, RunEventBody, Verdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
 
+pub(super) use self::trial::{degradation, layer, objection_severity};
 use crate::terminal::harmless_line;
 
 /// The longest text of others that stands in one line.
@@ -22,7 +25,12 @@ pub(super) fn verdict(outcome: &Outcome) -> &'static str {
         Conclusion::Passed(_) => "passed",
         Conclusion::Questioned(_) => "needs a person",
         Conclusion::NotPassed(_) => "not passed",
-        Conclusion::Failed { .. } | Conclusion::NotExecuted { .. } => "failed",
+        Conclusion::Ranked(_) => "ranked",
+        Conclusion::Debated(_) => "debated",
+        Conclusion::Failed { .. }
+        | Conclusion::NotExecuted { .. }
+        | Conclusion::NotDebated { .. }
+        | Conclusion::NotGathered { .. } => "failed",
     }
 }
 
@@ -151,5 +159,16 @@ pub(super) fn event(stored: &StoredEvent) -> String {
         RunEventBody::RunFinished { verdict } => format!("finished: {verdict}"),
         RunEventBody::RunFailed { detail } => line(&format!("failed: {detail}")),
         RunEventBody::RunCancelled => "cancelled".to_owned(),
+        RunEventBody::ConsultStarted { .. }
+        | RunEventBody::LayerStart { .. }
+        | RunEventBody::LayerComplete { .. }
+        | RunEventBody::AgentStart { .. }
+        | RunEventBody::AgentComplete { .. }
+        | RunEventBody::ClaimChecked { .. }
+        | RunEventBody::Isolation { .. }
+        | RunEventBody::SandboxRound { .. }
+        | RunEventBody::SandboxTurn { .. }
+        | RunEventBody::SandboxScored { .. }
+        | RunEventBody::PipelineComplete { .. } => trial::event(&stored.event.body),
     }
 }

@@ -59,6 +59,15 @@ engine = "auto"  # default
 allow_shared_kernel = false  # default
 # memory_mib is not set
 pool = 1  # default
+on_failure = "fallback"  # default
+
+[consult]
+ask_above_usd = "1.00"  # default
+
+[evidence]
+# contact is not set
+data_url = "https://data.sec.gov"  # default
+www_url = "https://www.sec.gov"  # default
 
 [log]
 level = "info"  # from MOOTHALL_LOG__LEVEL
@@ -84,6 +93,11 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "isolation.allow_shared_kernel", "value": false, "origin": { "from": "default" } },
         { "key": "isolation.memory_mib", "value": null, "origin": { "from": "default" } },
         { "key": "isolation.pool", "value": 1, "origin": { "from": "default" } },
+        { "key": "isolation.on_failure", "value": "fallback", "origin": { "from": "default" } },
+        { "key": "consult.ask_above_usd", "value": "1.00", "origin": { "from": "default" } },
+        { "key": "evidence.contact", "value": null, "origin": { "from": "default" } },
+        { "key": "evidence.data_url", "value": "https://data.sec.gov", "origin": { "from": "default" } },
+        { "key": "evidence.www_url", "value": "https://www.sec.gov", "origin": { "from": "default" } },
         { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },
         { "key": "log.format", "value": "pretty", "origin": { "from": "default" } },
     ]);

@@ -6,7 +6,8 @@ use moothall_models::settings::{ProviderSettings, RetrySettings, Wire};
 use proptest::prelude::*;
 
 use super::super::{
-    BudgetSection, EngineChoice, IsolationSection, LogFormat, LogLevel, LogSection,
+    BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
+    LogLevel, LogSection, OnFailure,
 };
 use super::*;
 
@@ -74,6 +75,13 @@ fn nothing_configured_gives_the_defaults() {
                 allow_shared_kernel: false,
                 memory_mib: None,
                 pool: 1,
+                on_failure: OnFailure::Fallback,
+            },
+            consult: ConsultSection { ask_above_usd: MicroUsd::new(1_000_000) },
+            evidence: EvidenceSection {
+                contact: None,
+                data_url: "https://data.sec.gov".to_owned(),
+                www_url: "https://www.sec.gov".to_owned(),
             },
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
@@ -465,6 +473,11 @@ fn every_value_remembers_where_it_came_from() {
             entry("isolation.allow_shared_kernel", Some(Value::Boolean(false)), Origin::Default),
             entry("isolation.memory_mib", None, Origin::Default),
             entry("isolation.pool", Some(Value::Integer(1)), Origin::Default),
+            entry("isolation.on_failure", text("fallback"), Origin::Default),
+            entry("consult.ask_above_usd", text("1.00"), Origin::Default),
+            entry("evidence.contact", None, Origin::Default),
+            entry("evidence.data_url", text("https://data.sec.gov"), Origin::Default),
+            entry("evidence.www_url", text("https://www.sec.gov"), Origin::Default),
             entry(
                 "log.level",
                 text("debug"),
@@ -591,4 +604,29 @@ proptest! {
             prop_assert!(!debug.contains("sk-secret"), "{}", debug);
         }
     }
+}
+
+#[test]
+fn contact_that_is_no_mail_address_is_refused() {
+    check_file(
+        "[evidence]\ncontact = \"ada\"",
+        "etc/moothall.toml:2: `evidence.contact` is not a mail address",
+        "write it like \"ada@example.com\"; the SEC wants to know who asks",
+    );
+    let contact = "[evidence]\ncontact = \"Ada <ada@example.com>\"";
+    let evidence = EvidenceSection {
+        contact: Some("Ada <ada@example.com>".to_owned()),
+        ..EvidenceSection::default()
+    };
+    check(layers(contact, &[], &[], ""), Config { evidence, ..Config::default() });
+}
+
+#[test]
+fn address_of_filings_that_is_none_is_refused() {
+    check_variable(
+        "MOOTHALL_EVIDENCE__DATA_URL",
+        "data.sec.gov",
+        "MOOTHALL_EVIDENCE__DATA_URL: `evidence.data_url` begins with neither `https://` nor `http://`",
+        "write it like \"https://host:port\"",
+    );
 }

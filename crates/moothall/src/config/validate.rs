@@ -3,6 +3,7 @@
 //! Nothing here quotes a value that may be a secret in the wrong place.
 
 use moothall_core::model::ModelName;
+use moothall_engine::edgar::Contact;
 use moothall_models::Catalog;
 
 use super::Config;
@@ -31,6 +32,17 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
     if config.retry.first_delay > config.retry.max_delay {
         let hint = "lower it, or raise `retry.max_delay`".to_owned();
         report(&["retry", "first_delay"], "is longer than `retry.max_delay`", hint);
+    }
+    let evidence = &config.evidence;
+    if evidence.contact.as_deref().is_some_and(|contact| Contact::parse(contact).is_err()) {
+        let hint = "write it like \"ada@example.com\"; the SEC wants to know who asks".to_owned();
+        report(&["evidence", "contact"], "is not a mail address", hint);
+    }
+    for (key, url) in [("data_url", &evidence.data_url), ("www_url", &evidence.www_url)] {
+        if let Err(fault) = check_base_url(url) {
+            let hint = "write it like \"https://host:port\"".to_owned();
+            report(&["evidence", key], fault, hint);
+        }
     }
     // A catalog of the user's own may define further providers; then only its reader can say which
     // exist.

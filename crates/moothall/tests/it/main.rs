@@ -4,7 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod ask;
+mod chaos;
+mod committee;
 mod config;
+mod consult;
+mod evidence;
 mod failures;
 mod fake;
 mod help;
@@ -13,6 +17,7 @@ mod interrupted;
 mod json;
 mod kept;
 mod models;
+mod real_chaos;
 mod real_exec;
 mod real_sandbox;
 mod runs;

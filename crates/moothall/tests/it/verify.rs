@@ -33,6 +33,9 @@ fn receipt(workflow: &str, findings: &[(Severity, &str)]) -> Receipt {
             demonstration: false,
         },
         effects: BTreeMap::new(),
+        input: None,
+        approvals: Vec::new(),
+        conclusion: None,
         findings: findings.iter().map(finding).collect(),
         notes: Notes {
             run_id: "01a1dd22-30af-720e-bd62-e1beb0920949".parse().unwrap(),

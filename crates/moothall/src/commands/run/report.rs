@@ -125,9 +125,7 @@ impl Report<'_> {
             })?;
         match &self.record.journal.get(executed)?.result {
             EffectResult::Executed(execution) => Some(&execution.stdout.text),
-            EffectResult::ModelReplied(_)
-            | EffectResult::ModelFailed(_)
-            | EffectResult::NotExecuted(_) => None,
+            _ => None,
         }
     }
 

@@ -95,13 +95,6 @@ fn waits_for(body: &RunEventBody) -> Option<&'static str> {
         RunEventBody::CodeGenerated { .. } => Some("running the program"),
         RunEventBody::Executed { .. } => Some("judging"),
         RunEventBody::Judged { .. } => Some("asking what went wrong"),
-        RunEventBody::RunStarted { .. }
-        | RunEventBody::ModelReplied { .. }
-        | RunEventBody::ModelFailed { .. }
-        | RunEventBody::Critiqued { .. }
-        | RunEventBody::RunPaused { .. }
-        | RunEventBody::RunFinished { .. }
-        | RunEventBody::RunFailed { .. }
-        | RunEventBody::RunCancelled => None,
+        _ => None,
     }
 }

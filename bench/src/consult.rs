@@ -1,0 +1,256 @@
+//! What a consultation costs beside its model calls: wall time beyond the latencies that the
+//! protocol needs, CPU and storage per call beside the same debates in LangGraph with its SQLite
+//! saver (`bench/langgraph/`).
+//!
+//! The model is a table: the first run asks the demonstration model and keeps its answers, and the
+//! measured runs look them up. So what is measured is ours alone: prompts, hashes, journal, events.
+
+mod rooms;
+mod script;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use moothall_core::consult::{
+    Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, board, estimate,
+};
+use moothall_core::debate::Calls;
+use moothall_core::model::ModelName;
+use moothall_core::{EffectResult, RunId};
+use moothall_engine::{Driver, Ended, RunRecord, Walls};
+use moothall_store::{NewRun, SqliteStore, Store};
+use serde::Deserialize;
+
+use self::script::{Script, evidence};
+use crate::{machine, say};
+
+/// The promises of SPECIFICATION.md.
+const WALL_RATIO: f64 = 1.10;
+const CPU_TIMES_LESS: f64 = 8.0;
+const STORAGE_TIMES_LESS: f64 = 10.0;
+const ROOMS_AT_MOST: Duration = Duration::from_secs(3);
+
+/// What a model takes for an answer in the wall measurement.
+const LATENCY: Duration = Duration::from_millis(50);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Fewer repetitions, and fails only when a promise is broken by a wide margin
+    #[arg(long)]
+    short: bool,
+    /// A Python that has the packages of bench/langgraph/requirements.txt
+    #[arg(long)]
+    python: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let (repeats, slack) = if args.short { (1, 1.5) } else { (5, 1.0) };
+    say(&format!("consult benchmark on {}", machine::description()));
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let script = Script::learn(evidence()?).await?;
+        let wall = wall(&script, repeats).await?;
+        let rooms = rooms::overhead(&script, wall.took).await?;
+        let cost = cost(&script, repeats).await?;
+        let peer = langgraph(&args.python, &cost, repeats)?;
+        judge(&wall, rooms, &cost, &peer, slack)
+    })
+}
+
+/// A run that was measured.
+struct Measured {
+    wall: Duration,
+    cpu: Duration,
+    calls: u64,
+    /// Bytes that the database holds.
+    stored: u64,
+    /// Bytes that models wrote.
+    written: u64,
+    record: RunRecord,
+}
+
+async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Measured> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("runs.db");
+    let store = SqliteStore::open(&path).await?;
+    let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse()?;
+    let input = input()?;
+    store
+        .create_run(NewRun {
+            run_id: run_id.clone(),
+            workflow: Consult::NAME.to_owned(),
+            title: "HLXI".to_owned(),
+            input: serde_json::json!({"consult": input}),
+            model: "demo".to_owned(),
+            build: "bench".to_owned(),
+            created_at_ms: 0,
+        })
+        .await?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let performer = Arc::new(script.clone().with_latency(latency));
+    let driver = Driver::new(Arc::clone(&store), performer, run_id.clone()).walls(walls);
+    let mut consult = Consult::new(input)?;
+    let cpu_before = machine::own_cpu_time()?;
+    let begun = Instant::now();
+    let ended = driver.drive(&mut consult).await?;
+    let (wall, cpu) = (begun.elapsed(), machine::own_cpu_time()? - cpu_before);
+    ensure!(matches!(ended, Ended::Done(_)), "the run did not end: {ended:?}");
+    let record = RunRecord::read(&*store, &run_id).await?;
+    let replies = record.journal.values().filter_map(|entry| match &entry.result {
+        EffectResult::ModelReplied(reply) => Some(reply.text.len() as u64),
+        _ => None,
+    });
+    let (calls, written) =
+        replies.fold((0, 0), |(calls, bytes), length| (calls + 1, bytes + length));
+    drop(store);
+    let stored = script::database_bytes(&path).await?;
+    Ok(Measured { wall, cpu, calls, stored, written, record })
+}
+
+fn input() -> Result<ConsultInput> {
+    let model: ModelName = ModelName::DEMO.parse()?;
+    Ok(ConsultInput {
+        gather: GatherRequest {
+            ticker: "HLXI".to_owned(),
+            source: EvidenceSource::Filings,
+            as_of: None,
+            allow_stale: false,
+        },
+        committee: board(),
+        moves: None,
+        models: RoleModels::all(model),
+        calls: Calls::default(),
+        accept_findings: false,
+    })
+}
+
+struct Wall {
+    chain: u32,
+    took: Duration,
+    ratio: f64,
+}
+
+/// How much longer than the longest chain of calls, each of which needs the one before.
+async fn wall(script: &Script, repeats: u32) -> Result<Wall> {
+    let rounds = board().rounds;
+    let mut best: Option<(Duration, u32)> = None;
+    for _ in 0..repeats {
+        let run = measured(script, LATENCY, Walls::None).await?;
+        let rewrites = |prefix: &str| {
+            let mut ids = run.record.journal.keys().map(|id| id.as_str());
+            u32::from(ids.any(|id| id.starts_with(prefix) && id.ends_with("/rewrite")))
+        };
+        // Inference and analysts, their rewrites where there were any, an opening, an answer to it,
+        // two for each further round, and the scores.
+        let chain = 2 + rewrites("F") + rewrites("m") + 2 * rounds + 1;
+        if best.is_none_or(|(wall, _)| run.wall < wall) {
+            best = Some((run.wall, chain));
+        }
+    }
+    let (wall, chain) = best.context("no run")?;
+    let ratio = wall.as_secs_f64() / (LATENCY * chain).as_secs_f64();
+    say(&format!(
+        "wall: {} calls one after the other at {} ms are {} ms; the run took {} ms, {ratio:.2} times as long",
+        chain,
+        LATENCY.as_millis(),
+        (LATENCY * chain).as_millis(),
+        wall.as_millis()
+    ));
+    Ok(Wall { chain, took: wall, ratio })
+}
+
+struct Cost {
+    cpu_per_call: Duration,
+    stored_per_call: f64,
+    calls: u64,
+    stored: u64,
+    written: u64,
+    message_bytes: u64,
+}
+
+async fn cost(script: &Script, repeats: u32) -> Result<Cost> {
+    let mut runs = Vec::new();
+    for _ in 0..repeats {
+        runs.push(measured(script, Duration::ZERO, Walls::None).await?);
+    }
+    runs.sort_by_key(|run| run.cpu);
+    let middle = &runs[runs.len() / 2];
+    let calls = u32::try_from(middle.calls)?;
+    let cost = Cost {
+        cpu_per_call: middle.cpu / calls,
+        stored_per_call: middle.stored as f64 / middle.calls as f64,
+        calls: middle.calls,
+        stored: middle.stored,
+        written: middle.written,
+        message_bytes: middle.written / middle.calls,
+    };
+    let expected = estimate(&input()?, None).calls;
+    say(&format!(
+        "ours: {} calls ({expected} expected without rewrites), {} µs of CPU and {:.0} bytes of SQLite a call; models wrote {} bytes, the database has {}",
+        cost.calls,
+        cost.cpu_per_call.as_micros(),
+        cost.stored_per_call,
+        cost.written,
+        cost.stored
+    ));
+    Ok(cost)
+}
+
+/// What the peer's script prints.
+#[derive(Debug, Deserialize)]
+struct Peer {
+    calls: u64,
+    cpu_seconds: f64,
+    sqlite_bytes: u64,
+}
+
+fn langgraph(python: &Path, cost: &Cost, repeats: u32) -> Result<Peer> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("langgraph/debate.py");
+    let mut runs = Vec::new();
+    for _ in 0..repeats {
+        let output = Command::new(python)
+            .arg(&script)
+            .args(["--message-bytes", &cost.message_bytes.to_string()])
+            .output()
+            .with_context(|| format!("{} cannot be started", python.display()))?;
+        if !output.status.success() {
+            bail!("the peer failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        runs.push(serde_json::from_slice::<Peer>(&output.stdout).context("the peer's result")?);
+    }
+    runs.sort_by(|a, b| a.cpu_seconds.total_cmp(&b.cpu_seconds));
+    let middle = runs.swap_remove(runs.len() / 2);
+    say(&format!(
+        "LangGraph: {} calls, {:.0} µs of CPU and {:.0} bytes of SQLite a call",
+        middle.calls,
+        middle.cpu_seconds * 1e6 / middle.calls as f64,
+        middle.sqlite_bytes as f64 / middle.calls as f64
+    ));
+    Ok(middle)
+}
+
+fn judge(wall: &Wall, rooms: Duration, cost: &Cost, peer: &Peer, slack: f64) -> Result<()> {
+    let peer_cpu = peer.cpu_seconds / peer.calls as f64;
+    let cpu = peer_cpu / cost.cpu_per_call.as_secs_f64();
+    let storage = peer.sqlite_bytes as f64 / peer.calls as f64 / cost.stored_per_call;
+    say(&format!("CPU: {cpu:.1} times less; storage: {storage:.1} times less"));
+    let allowed = 2 * cost.written + (1 << 20);
+    say(&format!("storage of a run: {} bytes, allowed {allowed}", cost.stored));
+    ensure!(cost.stored <= allowed, "the run takes more than twice what models wrote and 1 MiB");
+    ensure!(
+        wall.ratio <= WALL_RATIO * slack,
+        "{} calls in a row took {:.2} times their latency",
+        wall.chain,
+        wall.ratio
+    );
+    ensure!(
+        rooms <= ROOMS_AT_MOST.mul_f64(slack),
+        "with debates in microVMs a run takes {} ms more",
+        rooms.as_millis()
+    );
+    ensure!(storage >= STORAGE_TIMES_LESS / slack, "storage is only {storage:.1} times less");
+    ensure!(cpu >= CPU_TIMES_LESS / slack, "CPU is only {cpu:.1} times less");
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! A model that is a table, and the evidence of the fictional company.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use moothall_core::consult::demonstration;
+use moothall_core::evidence::{Company, CompanyFacts, Day, Evidence, Provenance, Sheet};
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
+};
+use moothall_core::receipt::Timing;
+use moothall_core::{Effect, EffectId, EffectResult, MicroUsd};
+use moothall_engine::{PerformFuture, Performed, Performer, Walls};
+use sqlx::{Connection as _, SqliteConnection};
+
+/// Answers by effect id; what is not there is asked of the demonstration model and kept.
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    evidence: Arc<Evidence>,
+    answers: Arc<Mutex<BTreeMap<EffectId, EffectResult>>>,
+    latency: Duration,
+}
+
+impl Script {
+    /// Runs once to learn every answer.
+    pub(super) async fn learn(evidence: Evidence) -> Result<Self> {
+        let answers = Arc::default();
+        let script = Self { evidence: Arc::new(evidence), answers, latency: Duration::ZERO };
+        super::measured(&script, Duration::ZERO, Walls::None).await?;
+        Ok(script)
+    }
+
+    pub(super) fn with_latency(self, latency: Duration) -> Self {
+        Self { latency, ..self }
+    }
+
+    fn answer(&self, id: &EffectId, effect: &Effect) -> EffectResult {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = || match effect {
+            Effect::Gather(_) => EffectResult::Gathered(Box::new((*self.evidence).clone())),
+            Effect::CallModel(request) => reply(request),
+            Effect::Execute(_) | Effect::StartChild(_) => nothing("not in this benchmark"),
+        };
+        answers.entry(id.clone()).or_insert_with(learnt).clone()
+    }
+}
+
+fn reply(request: &ModelRequest) -> EffectResult {
+    let Some(text) = demonstration::answer(request) else { return nothing("no words for this") };
+    let usage = Usage {
+        input: request.prompt_tokens_expected(),
+        output: text.len() as u64 / 4,
+        ..Usage::default()
+    };
+    EffectResult::ModelReplied(ModelReply {
+        text,
+        stop: StopReason::End,
+        model: "table".to_owned(),
+        usage,
+        usage_basis: UsageBasis::Estimated,
+        cost_micro_usd: Some(MicroUsd::ZERO),
+    })
+}
+
+fn nothing(why: &str) -> EffectResult {
+    EffectResult::ModelFailed(ModelFailure::new(FailureKind::BadRequest, why))
+}
+
+impl Performer for Script {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            let result = self.answer(id, effect);
+            if matches!(effect, Effect::CallModel(_)) && !self.latency.is_zero() {
+                tokio::time::sleep(self.latency).await;
+            }
+            Performed { result, timing: Timing { latency_ms: 0, tries: 1 } }
+        })
+    }
+}
+
+/// The facts of the fictional company, from the recording that the program carries.
+pub(super) fn evidence() -> Result<Evidence> {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/moothall/recordings");
+    let bytes = fs_err::read(recordings.join("hlxi/companyfacts/CIK0009990001.json"))?;
+    let facts = CompanyFacts::parse(&bytes)?;
+    let sheet = Sheet::build(&facts, Day::parse("2026-08-13").context("a day")?)?;
+    Ok(Evidence {
+        company: Company {
+            name: sheet.entity.clone(),
+            ticker: "HLXI".parse()?,
+            cik: Some(sheet.cik),
+            industry: None,
+            fiscal_year_end: None,
+            former_names: Vec::new(),
+            fictional: true,
+        },
+        provenance: Provenance::Recorded { name: "HLXI".to_owned() },
+        sheet: Some(sheet),
+        events: Vec::new(),
+        passages: Vec::new(),
+        missing: Vec::new(),
+        sources: Vec::new(),
+    })
+}
+
+/// Bytes of a database without pages that hold nothing.
+pub(super) async fn database_bytes(path: &Path) -> Result<u64> {
+    let address = format!("sqlite://{}", path.display());
+    let mut connection = SqliteConnection::connect(&address).await?;
+    let pragma = "SELECT (page_count - freelist_count) * page_size
+                  FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    let bytes: i64 = sqlx::query_scalar(pragma).fetch_one(&mut connection).await?;
+    Ok(u64::try_from(bytes)?)
+}

@@ -1,0 +1,67 @@
+use super::{Cited, citations, plain_item};
+
+#[track_caller]
+fn check(sentence: &str, expected: &[Cited]) {
+    let found: Vec<Cited> = citations(sentence).into_iter().map(|found| found.cited).collect();
+    assert_eq!(found, expected);
+}
+
+fn fact(metric: &str, period: &str) -> Cited {
+    Cited::Fact { metric: metric.to_owned(), period: period.to_owned() }
+}
+
+#[test]
+fn every_kind_is_read() {
+    check(
+        "a [F0:Revenue:FY2025] b [E0:0000320193-25-000079] c [N0:12] d [A1: a guess, 5%; mine] e [A2] f [A]",
+        &[
+            fact("Revenue", "FY2025"),
+            Cited::Event { accession: "0000320193-25-000079".to_owned() },
+            Cited::Headline { number: 12 },
+            Cited::Assumption,
+            Cited::Assumption,
+            Cited::Assumption,
+        ],
+    );
+    check(
+        "[T0:0000320193-25-000079:Item 1A:p7]",
+        &[Cited::Passage {
+            accession: "0000320193-25-000079".to_owned(),
+            item: "1a".to_owned(),
+            paragraph: 7,
+        }],
+    );
+}
+
+#[test]
+fn several_may_stand_in_one_bracket() {
+    check("[F0:A:FY2025; F0:B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
+    check("[F0:A:FY2025, B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
+    check("[F0:A:FY2025; N0:3]", &[fact("A", "FY2025"), Cited::Headline { number: 3 }]);
+    check("[F0:A:FY2025][F0:B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
+}
+
+#[test]
+fn what_could_not_exist_is_malformed() {
+    for sentence in
+        ["[F0:Revenue]", "[F0]", "[F0 Revenue FY2025]", "[T0:x:1A]", "[N0:first]", "[X1:y]"]
+    {
+        let found = citations(sentence);
+        assert!(
+            matches!(found[..], [ref one] if matches!(one.cited, Cited::Malformed { .. })),
+            "{sentence}"
+        );
+    }
+}
+
+#[test]
+fn other_brackets_are_no_citations() {
+    check("see [1], [note], [Table 3: x] and [sic]", &[]);
+}
+
+#[test]
+fn an_item_has_one_spelling() {
+    for item in ["1A", "Item 1A", "item 1a."] {
+        assert_eq!(plain_item(item), "1a");
+    }
+}

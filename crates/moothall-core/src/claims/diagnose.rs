@@ -1,0 +1,184 @@
+//! What is wrong with a number that none of its cited facts supports.
+
+use rust_decimal::Decimal;
+
+use super::about;
+use super::candidates::{Candidate, of_fact};
+use super::clause::Comparator;
+use super::known::{FactRef, SheetIndex};
+use super::numbers::PrintedNumber;
+use super::tolerance::{Closeness, agreement, as_printed, fits};
+use super::units::{PrintedUnit, ten_to};
+use super::verdict::ClaimVerdict;
+use crate::evidence::{FactId, Period, Source, Unit};
+
+/// The most candidates that a detail lists.
+const MAX_LISTED: usize = 3;
+
+/// Looks for the slip that explains the number: another scale, another period, another metric.
+pub(super) fn diagnose(
+    sheet: &SheetIndex<'_>,
+    number: &PrintedNumber,
+    cited: &[FactRef<'_>],
+    candidates: &[Candidate<'_>],
+) -> (ClaimVerdict, String) {
+    if let Some(candidate) = of_another_scale(sheet, number, candidates) {
+        return (ClaimVerdict::WrongScale, shown(number, candidate));
+    }
+    if let Some((fact, cited)) = of_another_period(sheet, number, cited) {
+        return (ClaimVerdict::WrongPeriod, format!("it is {fact}, cited was {cited}"));
+    }
+    if let Some((fact, cited)) = of_another_metric(sheet, number, cited) {
+        return (ClaimVerdict::Miscited, format!("it is [F0:{fact}], cited was {cited}"));
+    }
+    let of_unit = || candidates.iter().filter(|known| fits(number, known.unit, sheet.currency));
+    if of_unit().next().is_none() {
+        let currency = number.currency.filter(|printed| !printed.can_mean(sheet.currency));
+        let why = match currency {
+            Some(_) => format!("the sheet is in {}", sheet.currency),
+            None => "no cited fact has this unit".to_owned(),
+        };
+        return (ClaimVerdict::Unsupported, why);
+    }
+    let values: Vec<String> = of_unit()
+        .filter(|known| !known.is_computed())
+        .take(MAX_LISTED)
+        .map(|candidate| shown(number, candidate))
+        .collect();
+    (ClaimVerdict::WrongValue, values.join("; "))
+}
+
+/// The candidate and its value in the number's unit, for a person.
+pub(super) fn shown(number: &PrintedNumber, candidate: &Candidate<'_>) -> String {
+    let value = as_printed(number, candidate).unwrap_or(candidate.value).round_dp(4).normalize();
+    let unit = match number.unit {
+        PrintedUnit::Percent => " %",
+        PrintedUnit::Points => " points",
+        PrintedUnit::BasisPoints => " bps",
+        PrintedUnit::Multiple => "x",
+        PrintedUnit::Days => " days",
+        _ => "",
+    };
+    format!("{} = {value}{unit}", candidate.formula)
+}
+
+/// The id of a fact that would support an uncited number, if the sentence speaks of its metric.
+pub(super) fn would_support<'a>(
+    sheet: &SheetIndex<'a>,
+    number: &PrintedNumber,
+    lower_sentence: &str,
+) -> Option<&'a FactId> {
+    if !number.is_precise() || number.comparator != Comparator::Exact {
+        return None;
+    }
+    let (units, factor) = facts_units(number.unit)?;
+    let value = number.value.checked_div(factor)?;
+    let reach = number.step.checked_div(factor)?;
+    let (from, to) = (value.checked_sub(reach)?, value.checked_add(reach)?);
+    units
+        .iter()
+        .flat_map(|unit| sheet.of_magnitude(*unit, from, to))
+        .filter(|fact| about::speaks_of(&fact.id.metric, lower_sentence))
+        .filter(|fact| is_fact(sheet, number, *fact, true))
+        .min_by_key(|fact| preference(*fact))
+        .map(|fact| fact.id)
+}
+
+/// Filed before derived, years before quarters, the newest first.
+fn preference(fact: FactRef<'_>) -> (bool, bool, i32, &FactId) {
+    let is_derived = matches!(fact.fact.source, Source::Derived { .. });
+    let is_part = !matches!(fact.id.period, Period::Year(_));
+    (is_derived, is_part, -fact.id.period.fiscal_year(), fact.id)
+}
+
+/// The units of facts that a printed unit may mean, and what a printed value is divided by.
+fn facts_units(unit: PrintedUnit) -> Option<(&'static [Unit], Decimal)> {
+    match unit {
+        PrintedUnit::Money => Some((&[Unit::Money, Unit::PerShare], Decimal::ONE)),
+        PrintedUnit::PerShare => Some((&[Unit::PerShare], Decimal::ONE)),
+        PrintedUnit::Percent | PrintedUnit::Points => Some((&[Unit::Ratio], Decimal::ONE_HUNDRED)),
+        PrintedUnit::BasisPoints => Some((&[Unit::Ratio], Decimal::from(10_000))),
+        PrintedUnit::Multiple => Some((&[Unit::Multiple], Decimal::ONE)),
+        PrintedUnit::Days => Some((&[Unit::Days], Decimal::ONE)),
+        PrintedUnit::Count => Some((&[Unit::Shares, Unit::Multiple, Unit::Money], Decimal::ONE)),
+        PrintedUnit::Unreadable => None,
+    }
+}
+
+/// Off by a power of ten that a wrong word of scale makes.
+fn of_another_scale<'c, 'a>(
+    sheet: &SheetIndex<'_>,
+    number: &PrintedNumber,
+    candidates: &'c [Candidate<'a>],
+) -> Option<&'c Candidate<'a>> {
+    let powers: &[u32] = match number.unit {
+        PrintedUnit::Money | PrintedUnit::Count => &[3, 6, 9],
+        PrintedUnit::Percent | PrintedUnit::Points | PrintedUnit::BasisPoints => &[2],
+        _ => &[],
+    };
+    let factors = powers.iter().flat_map(|power| {
+        let larger = ten_to(*power);
+        [Some(larger), Decimal::ONE.checked_div(larger)]
+    });
+    factors.flatten().find_map(|factor| {
+        let scaled = PrintedNumber {
+            value: number.value.checked_mul(factor)?,
+            step: number.step.checked_mul(factor)?,
+            significant_step: number.significant_step.checked_mul(factor)?,
+            scaled: number.scaled || number.unit == PrintedUnit::Count,
+            ..number.clone()
+        };
+        candidates.iter().find(|candidate| {
+            !candidate.is_computed() && agreement(&scaled, candidate, sheet.currency).is_some()
+        })
+    })
+}
+
+/// The same metric as a cited fact, in another period.
+fn of_another_period<'a>(
+    sheet: &SheetIndex<'a>,
+    number: &PrintedNumber,
+    cited: &[FactRef<'a>],
+) -> Option<(&'a FactId, &'a FactId)> {
+    cited.iter().find_map(|cited| {
+        sheet
+            .of_metric(&cited.id.metric)
+            .filter(|other| other.id.period != cited.id.period)
+            .find(|other| is_fact(sheet, number, *other, false))
+            .map(|other| (other.id, cited.id))
+    })
+}
+
+/// Another metric in the period of a cited fact.
+fn of_another_metric<'a>(
+    sheet: &SheetIndex<'a>,
+    number: &PrintedNumber,
+    cited: &[FactRef<'a>],
+) -> Option<(&'a FactId, &'a FactId)> {
+    if !number.is_precise() {
+        return None;
+    }
+    cited.iter().find_map(|cited| {
+        sheet
+            .of_period(cited.id.period)
+            .filter(|other| other.id.metric != cited.id.metric)
+            .find(|other| is_fact(sheet, number, *other, true))
+            .map(|other| (other.id, cited.id))
+    })
+}
+
+/// Whether an exact number is this fact as printed.
+fn is_fact(
+    sheet: &SheetIndex<'_>,
+    number: &PrintedNumber,
+    fact: FactRef<'_>,
+    with_its_sign: bool,
+) -> bool {
+    number.comparator == Comparator::Exact
+        && of_fact(fact).any(|candidate| {
+            agreement(number, &candidate, sheet.currency).is_some_and(|agreement| {
+                agreement.closeness == Closeness::Printed
+                    && (agreement.sign_is_right || !with_its_sign)
+            })
+        })
+}

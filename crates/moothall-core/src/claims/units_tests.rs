@@ -1,0 +1,80 @@
+use super::{Before, Currency, PrintedUnit, Suffix, currency_after, currency_before, suffix};
+
+#[test]
+fn currencies_stand_before_a_number() {
+    for (before, expected) in [
+        ("was $", Some((Currency::AnyDollar, 4))),
+        ("was US$", Some((Currency::Code("USD"), 4))),
+        ("was US$ ", Some((Currency::Code("USD"), 4))),
+        ("was R$", Some((Currency::Code("BRL"), 4))),
+        ("was €", Some((Currency::Code("EUR"), 4))),
+        ("was EUR ", Some((Currency::Code("EUR"), 4))),
+        ("was EUR", Some((Currency::Code("EUR"), 4))),
+        ("an AMATEUR", None),
+        ("was ", None),
+    ] {
+        assert_eq!(currency_before(before), expected, "{before}");
+    }
+}
+
+#[test]
+fn currencies_stand_after_a_number() {
+    for (rest, expected) in [
+        (" dollars of sales", Some((Currency::AnyDollar, 8))),
+        (" USD", Some((Currency::Code("USD"), 4))),
+        (" euros", Some((Currency::Code("EUR"), 6))),
+        (" CEO", None),
+        (" people", None),
+    ] {
+        assert_eq!(currency_after(rest), expected, "{rest}");
+    }
+}
+
+#[test]
+fn a_plain_dollar_sign_means_any_dollar_and_nothing_else() {
+    assert!(Currency::AnyDollar.can_mean("USD"));
+    assert!(Currency::AnyDollar.can_mean("CAD"));
+    assert!(!Currency::AnyDollar.can_mean("EUR"));
+    assert!(!Currency::Code("CAD").can_mean("USD"));
+}
+
+const PLAIN: Before = Before { has_currency: false, has_decimals: false, digits: 1 };
+
+#[track_caller]
+fn check(rest: &str, before: Before, unit: Option<PrintedUnit>, scale: Option<u32>) {
+    let Suffix { unit: found_unit, scale: found_scale, .. } = suffix(rest, before);
+    assert_eq!((found_unit, found_scale), (unit, scale), "{rest}");
+}
+
+#[test]
+fn units_follow_the_digits() {
+    for (rest, unit) in [
+        ("%", PrintedUnit::Percent),
+        (" per cent", PrintedUnit::Percent),
+        (" percentage points", PrintedUnit::Points),
+        ("pp higher", PrintedUnit::Points),
+        (" bps", PrintedUnit::BasisPoints),
+        ("-basis-point", PrintedUnit::BasisPoints),
+        ("x", PrintedUnit::Multiple),
+        ("×", PrintedUnit::Multiple),
+        ("-fold", PrintedUnit::Multiple),
+        (" days", PrintedUnit::Days),
+    ] {
+        check(rest, PLAIN, Some(unit), None);
+    }
+    check("×100", PLAIN, None, None);
+    check(" xenon", PLAIN, None, None);
+}
+
+#[test]
+fn a_lone_letter_is_a_scale_only_after_some_digits() {
+    let money = Before { has_currency: true, ..PLAIN };
+    let decimals = Before { has_decimals: true, digits: 3, ..PLAIN };
+    check("M", PLAIN, None, None);
+    check("M", money, None, Some(6));
+    check("m", money, None, Some(6));
+    check("B", decimals, None, Some(9));
+    check("m", Before { digits: 3, ..PLAIN }, None, None);
+    check("+ billion", PLAIN, None, Some(9));
+    check(" MILLION", PLAIN, None, Some(6));
+}

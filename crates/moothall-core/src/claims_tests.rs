@@ -1,0 +1,225 @@
+use proptest::prelude::*;
+
+use super::support_tests::{events, passages, sheet};
+use super::{
+    Checker, Claim, ClaimKind, ClaimVerdict, Headline, Known, MAX_NUMBERS, MAX_SENTENCES,
+    MAX_TEXT_BYTES, advice_language, injected_instructions, numbers, sentences,
+};
+
+/// Every claim of a text as its verdict and what is printed.
+#[track_caller]
+fn check(text: &str, expected: &[(&str, &str)]) {
+    let sheet = sheet();
+    let (events, passages) = (events(), passages());
+    let headlines = [Headline { number: 4, text: "Mill Works to cut 900 jobs".to_owned() }];
+    let known =
+        Known { sheet: Some(&sheet), events: &events, passages: &passages, headlines: &headlines };
+    let claims = Checker::new(known).check(text);
+    let found: Vec<(String, String)> =
+        claims.iter().map(|claim| (claim.verdict.to_string(), claim.printed.clone())).collect();
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|(verdict, printed)| (verdict.as_str(), printed.as_str())).collect();
+    assert_eq!(found, expected, "{text}\n{claims:#?}");
+}
+
+const PASSAGE: &str = "[T0:0000000001-25-000001:1A:3]";
+const EVENT: &str = "[E0:0000000001-25-000007]";
+
+#[test]
+fn a_number_is_checked_against_what_its_own_sentence_cites() {
+    check("Revenue was $1.25 billion [F0:Revenue:FY2025].", &[("OK", "$1.25 billion")]);
+    check("revenue was $1.25 billion [F0:revenue:Q4FY25].", &[("WRONG_PERIOD", "$1.25 billion")]);
+    check("Revenue grew 25% [F0:Revenue:FY2025; F0:Revenue:FY2024].", &[("OK_DERIVED", "25%")]);
+    check("Capex was $48 million [F0:Capex:FY2025].", &[("ROUNDING", "$48 million")]);
+    check("Revenue was $1.00 billion [F0:Revenue:FY2025].", &[("WRONG_PERIOD", "$1.00 billion")]);
+    check("Revenue was $1.25 million [F0:Revenue:FY2025].", &[("WRONG_SCALE", "$1.25 million")]);
+    check("Gross margin was 0.469% [F0:GrossMargin:FY2025].", &[("WRONG_SCALE", "0.469%")]);
+    check("Net income was $120 million [F0:NetIncome:FY2025].", &[("WRONG_SIGN", "$120 million")]);
+    check("Capex was $74.3 million [F0:Capex:FY2025].", &[("MISCITED", "$74.3 million")]);
+    check("Revenue was $1.35 billion [F0:Revenue:FY2025].", &[("WRONG_VALUE", "$1.35 billion")]);
+    check("It has 5,000 shops [F0:Revenue:FY2025].", &[("UNSUPPORTED", "5,000")]);
+    check("Revenue was €1.25 billion [F0:Revenue:FY2025].", &[("UNSUPPORTED", "€1.25 billion")]);
+}
+
+#[test]
+fn a_number_without_a_citation_is_flagged() {
+    check("Capex was $48.7 million.", &[("UNCITED", "$48.7 million")]);
+    check("Something cost $48.7 million.", &[("UNSUPPORTED", "$48.7 million")]);
+    check("Revenue could reach $3 billion.", &[("PROJECTION", "$3 billion")]);
+    check("Revenue in FY2029 is $3 billion.", &[("PROJECTION", "$3 billion")]);
+    check("Revenue will reach $3 billion [F0:Revenue:FY2025].", &[("PROJECTION", "$3 billion")]);
+    check("We assume $3 billion [A1: guess].", &[("ASSUMPTION", "$3 billion")]);
+}
+
+/// An assumption beside a citation once excused every wrong number of the sentence.
+#[test]
+fn an_assumption_excuses_no_slip_of_a_cited_fact() {
+    let text = "Of revenue of $1.25 billion we assume 7% [F0:Revenue:FY2025][A1: guess].";
+    check(text, &[("OK", "$1.25 billion"), ("ASSUMPTION", "7%")]);
+    let text = "Of revenue of $1.25 million we assume 7% [F0:Revenue:FY2025][A1: guess].";
+    check(text, &[("WRONG_SCALE", "$1.25 million"), ("ASSUMPTION", "7%")]);
+}
+
+#[test]
+fn a_citation_must_name_something_that_exists() {
+    for citation in [
+        "[F0:Revenue:FY2031]",
+        "[F0:Turnover:FY2025]",
+        "[F0:Revenue]",
+        "[E0:0000000001-25-999999]",
+        "[T0:0000000001-25-000001:1A:99]",
+        "[N0:5]",
+        "[X0:5]",
+    ] {
+        check(&format!("It is so {citation}."), &[("BAD_CITATION", citation)]);
+    }
+    let claims = Checker::new(Known::default()).check("It is so [F0:Revenue:FY2025].");
+    assert_eq!(claims[0].verdict, ClaimVerdict::BadCitation);
+}
+
+#[test]
+fn a_passage_supports_what_it_says_and_nothing_else() {
+    check(&format!("It employs 4,200 people {PASSAGE}."), &[("EVIDENCE", "4,200")]);
+    check(&format!("It employs 5,200 people {PASSAGE}."), &[("WRONG_VALUE", "5,200")]);
+    check(&format!("Prices rose 3.5% {PASSAGE}."), &[("WRONG_SIGN", "3.5%")]);
+    check(&format!("It says “pass higher costs on” {PASSAGE}."), &[]);
+    check(&format!("It says “absorb costs” {PASSAGE}."), &[("MISCITED", "absorb costs")]);
+    let both =
+        format!("With revenue of $1.25 billion, 18% is one customer [F0:Revenue:FY2025]{PASSAGE}.");
+    check(&both, &[("OK", "$1.25 billion"), ("EVIDENCE", "18%")]);
+}
+
+#[test]
+fn an_event_has_days_and_items_and_no_amounts() {
+    check(&format!("On October 30, 2025 it filed under Item 2.02 {EVENT}."), &[]);
+    check(
+        &format!("Results were published at $7 million {EVENT}."),
+        &[("UNSUPPORTED", "$7 million")],
+    );
+    check(&format!("On May 1, 2025 it filed {EVENT}."), &[("PERIOD_TEXT", "May 1, 2025")]);
+    check(&format!("It filed under Item 5.02 {EVENT}."), &[("MISCITED", "Item 5.02")]);
+}
+
+#[test]
+fn a_headline_supports_only_its_own_words() {
+    check("It cuts 900 jobs [N0:4].", &[("EVIDENCE", "900")]);
+    check("It cuts 950 jobs [N0:4].", &[("UNSUPPORTED", "950")]);
+}
+
+#[test]
+fn words_must_name_the_cited_period() {
+    check(
+        "In fiscal 2023 revenue was $1.25 billion [F0:Revenue:FY2025].",
+        &[("OK", "$1.25 billion"), ("PERIOD_TEXT", "2023")],
+    );
+}
+
+#[test]
+fn what_is_beyond_the_bounds_is_said() {
+    let last = |text: &str| {
+        let sheet = sheet();
+        let claims = Checker::new(Known { sheet: Some(&sheet), ..Known::default() }).check(text);
+        let claim: Option<Claim> = claims.last().cloned();
+        claim.map(|claim| (claim.kind, claim.verdict))
+    };
+    let bound = Some((ClaimKind::Bound, ClaimVerdict::Unchecked));
+    assert_eq!(last(&"x".repeat(MAX_TEXT_BYTES)), None);
+    assert_eq!(last(&"x".repeat(MAX_TEXT_BYTES + 1)), bound);
+    assert_eq!(last(&"é".repeat(MAX_TEXT_BYTES)), bound);
+    assert_eq!(last(&"It is so.\n".repeat(MAX_SENTENCES)), None);
+    assert_eq!(last(&"It is so.\n".repeat(MAX_SENTENCES + 1)), bound);
+    assert_eq!(last(&"5% ".repeat(MAX_NUMBERS + 1)), bound);
+    let citations = "[F0:Revenue:FY2025]".repeat(25);
+    let sheet = sheet();
+    let claims = Checker::new(Known { sheet: Some(&sheet), ..Known::default() }).check(&citations);
+    assert_eq!(claims[0].verdict, ClaimVerdict::Unchecked);
+}
+
+/// Pieces that texts are made of, in any order.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("Revenue "),
+        Just("grew "),
+        Just("fell to "),
+        Just("$"),
+        Just("€"),
+        Just("("),
+        Just(")"),
+        Just("416.2"),
+        Just("1,250"),
+        Just(".5"),
+        Just("99999999999999999999999999999"),
+        Just("-"),
+        Just("–"),
+        Just(" billion"),
+        Just("%"),
+        Just(" bps"),
+        Just("x"),
+        Just(" to "),
+        Just(" and "),
+        Just("between "),
+        Just(". "),
+        Just("\n"),
+        Just("- "),
+        Just("[F0:Revenue:FY2025]"),
+        Just("[F0:NetIncome:FY2024; F0:Revenue.yoy:FY2025]"),
+        Just("[A1: x]"),
+        Just("["),
+        Just("]"),
+        Just("[T0:0000000001-25-000001:1A:3]"),
+        Just("[E0:0000000001-25-000007]"),
+        Just("“"),
+        Just("”"),
+        Just("\""),
+        Just("doubled "),
+        Just("a third of "),
+        Just("FY2025 "),
+        Just("Q3 "),
+        Just("²é４"),
+        Just("\u{200b}"),
+        Just("net loss "),
+        Just("about "),
+        Just("May 12, 2025 "),
+    ];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn check_any(text: &str) -> Result<(), TestCaseError> {
+    let sheet = sheet();
+    let (events, passages) = (events(), passages());
+    let known = Known { sheet: Some(&sheet), events: &events, passages: &passages, headlines: &[] };
+    let checker = Checker::new(known);
+    let claims = checker.check(text);
+    prop_assert_eq!(&claims, &checker.check(text));
+    let found = sentences(text);
+    prop_assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    for claim in &claims {
+        prop_assert!(usize::try_from(claim.sentence).unwrap() < found.len().max(1));
+        prop_assert!(claim.printed.chars().count() <= 160);
+        let finding = claim.finding("m1");
+        prop_assert_eq!(finding.is_some(), claim.verdict.severity().is_some());
+        prop_assert!(finding.is_none_or(|finding| finding.message.chars().count() <= 400));
+    }
+    for range in found {
+        let sentence = &text[range];
+        for number in numbers(sentence) {
+            prop_assert!(sentence.get(number.start..number.end).is_some());
+        }
+    }
+    prop_assert!(advice_language(text).len() <= 17 && injected_instructions(text).len() <= 34);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_made_of_our_pieces_is_checked_alike_twice(text in pieces()) {
+        check_any(&text)?;
+    }
+
+    #[test]
+    fn any_text_at_all_is_checked_alike_twice(text in ".{0,300}") {
+        check_any(&text)?;
+    }
+}

@@ -1,0 +1,47 @@
+use super::*;
+use crate::consult::board;
+
+#[test]
+fn the_board_sits_and_scores_out_of_120() {
+    let board = board();
+    assert_eq!(board.validate(), Ok(()));
+    assert_eq!(board.top_score(), 120);
+    assert_eq!(board.shares(None), [3, 3, 3, 3, 3]);
+}
+
+#[test]
+fn fewer_moves_are_shared_as_evenly_as_can_be() {
+    let board = board();
+    assert_eq!(board.shares(Some(2)), [1, 1, 0, 0, 0]);
+    assert_eq!(board.shares(Some(7)), [2, 2, 1, 1, 1]);
+    assert_eq!(board.shares(Some(99)), [3, 3, 3, 3, 3]);
+}
+
+#[test]
+fn a_committee_that_cannot_sit_says_why() {
+    let broken = |change: fn(&mut Committee)| {
+        let mut committee = board();
+        change(&mut committee);
+        committee.validate().map_err(|error| error.to_string())
+    };
+    let said = [
+        broken(|committee| committee.rounds = 0),
+        broken(|committee| committee.decision_makers.clear()),
+        broken(|committee| committee.analysts[1].id = "analyst_1".to_owned()),
+        broken(|committee| committee.critic.id = "../critic".to_owned()),
+        broken(|committee| committee.critic.lens = " ".to_owned()),
+        broken(|committee| committee.metrics[0].levels.reverse()),
+    ];
+    let said: Vec<String> = said.into_iter().filter_map(Result::err).collect();
+    assert_eq!(
+        said,
+        [
+            "rounds: there are 0, and there must be from 1 to 20",
+            "decision makers: there are 0, and there must be from 1 to 5",
+            "`analyst_1` is not a usable id: letters, digits, - and _, at most 40, each once",
+            "`../critic` is not a usable id: letters, digits, - and _, at most 40, each once",
+            "the lens of `critic` is empty or longer than 8192 bytes",
+            "the levels of `impact` must ascend, begin at 1 and stay within 10",
+        ]
+    );
+}

@@ -1,0 +1,213 @@
+//! The fact table, as it stands in a prompt, back as numbers with their ids.
+
+use std::collections::BTreeMap;
+
+/// What a prompt says about a company's numbers. Empty where it says nothing.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// `$` or a currency code with a space.
+    currency: String,
+    /// ` million`, ` thousand` or nothing.
+    scale: &'static str,
+    /// Fiscal years, old to new.
+    years: Vec<String>,
+    cells: BTreeMap<(String, String), String>,
+}
+
+impl Facts {
+    /// Reads the table that begins behind the line `Money in …`.
+    pub(super) fn read(prompt: &str) -> Self {
+        let mut facts = Self::default();
+        let Some((_, behind)) = prompt.split_once("\nMoney in ") else { return facts };
+        let unit = behind.split([',', '\n']).next().unwrap_or_default();
+        let (scale, currency) = match unit.split_once(" of ") {
+            Some(("millions", currency)) => (" million", currency),
+            Some(("thousands", currency)) => (" thousand", currency),
+            _ => ("", unit),
+        };
+        facts.scale = scale;
+        facts.currency = if currency == "USD" { "$".to_owned() } else { format!("{currency} ") };
+        let mut columns: Vec<&str> = Vec::new();
+        for line in behind.lines().skip(1) {
+            let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+                if columns.is_empty() { continue } else { break }
+            };
+            let mut cells = row.split('|').map(str::trim);
+            match cells.next() {
+                Some("") => columns = cells.collect(),
+                Some(metric) => {
+                    for (column, cell) in columns.iter().zip(cells) {
+                        let at = (metric.to_owned(), (*column).to_owned());
+                        facts.cells.insert(at, cell.to_owned());
+                    }
+                }
+                None => {}
+            }
+        }
+        let is_year = |column: &&&str| column.len() == 6 && column.starts_with("FY");
+        facts.years = columns.iter().filter(is_year).map(|year| (*year).to_owned()).collect();
+        facts
+    }
+
+    /// The newest fiscal year, and those before it: 0 is the newest.
+    fn year(&self, before: usize) -> Option<&str> {
+        let at = self.years.len().checked_sub(1 + before)?;
+        self.years.get(at).map(String::as_str)
+    }
+
+    fn cell(&self, metric: &str, year: &str) -> Option<&str> {
+        let cell = self.cells.get(&(metric.to_owned(), year.to_owned()))?;
+        let bare = cell.trim_end_matches(['r', 's']);
+        let is_value = bare.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+        is_value.then_some(bare)
+    }
+
+    /// A value as a person writes it.
+    fn value(&self, metric: &str, year: &str) -> Option<String> {
+        let cell = self.cell(metric, year)?;
+        if cell.ends_with('%') || cell.ends_with('x') {
+            return Some(cell.to_owned());
+        }
+        if let Some(days) = cell.strip_suffix('d') {
+            return Some(format!("{days} days"));
+        }
+        let (sign, digits) = cell.strip_prefix('-').map_or(("", cell), |digits| ("-", digits));
+        let (currency, scale) = (&self.currency, self.scale);
+        Some(if metric.starts_with("EPS") {
+            format!("{sign}{currency}{digits} per share")
+        } else {
+            format!("{sign}{currency}{}{scale}", separated(digits))
+        })
+    }
+
+    /// The ids of these metrics in the newest year, where they have a value.
+    pub(super) fn ids(&self, metrics: &[&str]) -> Vec<String> {
+        let Some(year) = self.year(0) else { return Vec::new() };
+        let there = metrics.iter().filter(|metric| self.cell(metric, year).is_some());
+        there.map(|metric| format!("F0:{metric}:{year}")).collect()
+    }
+
+    /// A sentence about the first of these metrics that has a value in the newest year, leaving
+    /// out the first `skip`.
+    pub(super) fn sentence(&self, metrics: &[&str], skip: usize) -> Option<String> {
+        let year = self.year(0)?;
+        let metric = metrics.iter().filter(|metric| self.cell(metric, year).is_some()).nth(skip)?;
+        self.said(metric, year)
+    }
+
+    /// What a metric was in a year.
+    fn said(&self, metric: &str, year: &str) -> Option<String> {
+        let value = self.value(metric, year)?;
+        let cite = format!("[F0:{metric}:{year}]");
+        if let Some(base) = metric.strip_suffix(".yoy") {
+            let name = name(base)?.0;
+            let sentence = match value.strip_prefix('-') {
+                Some(fall) => format!("{name} fell by {fall} in {year} {cite}."),
+                None => format!("{name} grew by {value} in {year} {cite}."),
+            };
+            return Some(sentence);
+        }
+        let (name, verb) = name(metric)?;
+        Some(format!("{name} {verb} {value} in {year} {cite}."))
+    }
+
+    /// What a metric was in the newest two years.
+    pub(super) fn change(&self, metric: &str) -> Option<String> {
+        let (old, new) = (self.year(1)?, self.year(0)?);
+        let (before, now) = (self.value(metric, old)?, self.value(metric, new)?);
+        let (name, verb) = name(metric)?;
+        Some(format!(
+            "{name} {verb} {before} in {old} and {now} in {new} [F0:{metric}:{old}; F0:{metric}:{new}]."
+        ))
+    }
+
+    /// A ratio of the newest year, wrong by ten points, under its right id.
+    pub(super) fn wrong_sentence(&self, metrics: &[&str]) -> Option<String> {
+        let year = self.year(0)?;
+        let metric = metrics
+            .iter()
+            .find(|metric| self.cell(metric, year).is_some_and(|cell| cell.ends_with('%')))?;
+        let (whole, rest) = self.cell(metric, year)?.split_once('.')?;
+        let wrong = whole.parse::<i64>().ok()?.checked_add(10)?;
+        let (name, verb) = name(metric)?;
+        Some(format!("{name} {verb} {wrong}.{rest} in {year} [F0:{metric}:{year}]."))
+    }
+}
+
+/// Metrics that every kind of company has some of, most telling first.
+pub(super) const USUAL: &[&str] = &[
+    "Revenue",
+    "NetIncome",
+    "OperatingMargin",
+    "NetMargin",
+    "CFO",
+    "Equity",
+    "Assets",
+    "Cash",
+    "TotalDebt",
+    "GrossMargin",
+    "FreeCashFlow",
+    "ROE",
+];
+
+/// What a metric is called in a sentence, and its verb.
+fn name(metric: &str) -> Option<(&'static str, &'static str)> {
+    Some(match metric {
+        "Revenue" => ("Revenue", "was"),
+        "GrossMargin" => ("The gross margin", "was"),
+        "OperatingMargin" => ("The operating margin", "was"),
+        "NetMargin" => ("The net margin", "was"),
+        "FCFMargin" => ("The free cash flow margin", "was"),
+        "GrossProfit" => ("Gross profit", "was"),
+        "OperatingIncome" => ("Operating income", "was"),
+        "NetIncome" => ("Net income", "was"),
+        "EPSDiluted" => ("Diluted earnings", "were"),
+        "CFO" => ("Operating cash flow", "was"),
+        "Capex" => ("Capital expenditure", "was"),
+        "FreeCashFlow" => ("Free cash flow", "was"),
+        "Cash" => ("Cash and equivalents", "were"),
+        "TotalDebt" => ("Total debt", "was"),
+        "NetCash" => ("Net cash", "was"),
+        "Assets" => ("Total assets", "were"),
+        "Equity" => ("Shareholders' equity", "was"),
+        "ResearchDevelopment" => ("Research and development expense", "was"),
+        "RDIntensity" => ("Research and development as a share of revenue", "was"),
+        "SellingGeneralAdmin" => ("Selling, general and administrative expense", "was"),
+        "SellingMarketing" => ("Sales and marketing expense", "was"),
+        "GeneralAdmin" => ("General and administrative expense", "was"),
+        "CostOfRevenue" => ("The cost of revenue", "was"),
+        "Inventory" => ("Inventory", "was"),
+        "Receivables" => ("Accounts receivable", "were"),
+        "WorkingCapital" => ("Working capital", "was"),
+        "CurrentRatio" => ("The current ratio", "was"),
+        "DebtToEquity" => ("Debt to equity", "was"),
+        "InterestCover" => ("Interest cover", "was"),
+        "DeferredRevenue" => ("Deferred revenue", "was"),
+        "ROE" => ("The return on equity", "was"),
+        "ROIC" => ("The return on invested capital", "was"),
+        "EffectiveTaxRate" => ("The effective tax rate", "was"),
+        "NetInterestIncome" => ("Net interest income", "was"),
+        "NoninterestIncome" => ("Non-interest income", "was"),
+        "NoninterestExpense" => ("Non-interest expense", "was"),
+        "CostIncomeRatio" => ("The cost-income ratio", "was"),
+        "CreditProvision" => ("The provision for credit losses", "was"),
+        "Deposits" => ("Deposits", "were"),
+        _ => return None,
+    })
+}
+
+/// A comma before every third digit of the whole part.
+fn separated(digits: &str) -> String {
+    let (whole, rest) = digits.split_once('.').map_or((digits, None), |(a, b)| (a, Some(b)));
+    let mut text = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    match rest {
+        Some(rest) => format!("{text}.{rest}"),
+        None => text,
+    }
+}

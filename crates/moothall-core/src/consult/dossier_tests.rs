@@ -1,0 +1,91 @@
+use super::super::checking::Check;
+use super::super::support::{evidence, made_up};
+use super::*;
+use crate::Severity;
+use crate::consult::outcome::finding;
+use crate::consult::{ConsultInput, Failure};
+use crate::evidence::test_data::{ALL, APPLE};
+
+fn known(evidence: Evidence) -> Proceedings {
+    let document = |text: &str| Some(Document { text: text.to_owned(), check: Check::default() });
+    Proceedings {
+        evidence: Some(Box::new(evidence)),
+        f1: document("Revenue was $1,250 million in FY2025 [F0:Revenue:FY2025]."),
+        f2: document("Results were announced on 2026-02-10 [E0:0009990009-26-000004]."),
+        ..Proceedings::default()
+    }
+}
+
+#[test]
+fn a_dossier_has_this_form() {
+    let mut known = known(evidence());
+    let found = finding("claims.uncited", Severity::Warn, "F1", "sentence 3: \"12%\" is UNCITED");
+    known.f1.as_mut().unwrap().check.findings.push(found);
+    insta::assert_snapshot!(&*dossier(&known, 200_000));
+}
+
+#[test]
+fn a_dossier_of_made_up_evidence_says_so() {
+    let mut known = known(made_up());
+    known.financials = Some(known.marked("| Revenue | 10 |".to_owned()));
+    known.failures.insert("F2".to_owned(), Failure::of_answer("the answer is empty"));
+    known.f2 = None;
+    insta::assert_snapshot!(&*dossier(&known, 200_000));
+}
+
+#[test]
+fn what_the_two_readers_are_shown_has_this_form() {
+    let known = known(evidence());
+    insta::assert_snapshot!("for_financial", for_financial(&known, 200_000));
+    insta::assert_snapshot!("for_trend", for_trend(&known, 200_000));
+}
+
+#[test]
+fn a_fictional_company_is_called_that() {
+    let mut evidence = evidence();
+    evidence.company.fictional = true;
+    let known = known(evidence);
+    assert_eq!(known.company(), "Small Works (SMW), a fictional company");
+    assert!(dossier(&known, 200_000).contains("\nFICTIONAL: this company exists only to show"));
+}
+
+#[test]
+fn everything_fits_every_window() {
+    let mut long = known(evidence());
+    let passage = long.evidence.as_ref().unwrap().passages[0].clone();
+    let event = long.evidence.as_ref().unwrap().events[0].clone();
+    let evidence = long.evidence.as_mut().unwrap();
+    evidence.passages = vec![Passage { text: passage.text.repeat(14), ..passage }; 40];
+    evidence.events = vec![event; 40];
+    for reading in [&mut long.f1, &mut long.f2] {
+        let reading = reading.as_mut().unwrap();
+        reading.text = "Revenue was $1,250 million in FY2025 [F0:Revenue:FY2025].\n".repeat(200);
+    }
+    for sample in ALL {
+        long.evidence.as_mut().unwrap().sheet = Some(sample.sheet.clone());
+        for window in [ConsultInput::LEAST_WINDOW, 4_096, 8_192, 16_384, 32_768, 200_000] {
+            let most = dossier_tokens(window);
+            for text in [
+                dossier(&long, window).to_string(),
+                for_financial(&long, window),
+                for_trend(&long, window),
+            ] {
+                let tokens = tokens_expected(&text);
+                assert!(tokens <= most, "{}: {tokens} of {most}\n{text}", sample.name);
+                assert_eq!(text.matches("\n```").count() % 2, 0, "a fence is open:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_dossier_keeps_something_of_everything() {
+    let mut long = known(evidence());
+    let evidence = long.evidence.as_mut().unwrap();
+    evidence.sheet = Some(APPLE.sheet.clone());
+    let text = dossier(&long, 200_000);
+    for part in ["## F1", "## F2", "## F0", "| Revenue |", "## E0", "## T0"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    assert_eq!(&*text, &*dossier(&long, 200_000));
+}

@@ -1,0 +1,51 @@
+use super::super::support::{input, small_input, synthetic};
+use super::*;
+
+#[test]
+fn calls_are_counted_by_role() {
+    let counted = |input: &ConsultInput| -> Vec<(Purpose, u32)> {
+        estimate(input, None).roles.iter().map(|role| (role.purpose, role.calls)).collect()
+    };
+    assert_eq!(
+        counted(&input()),
+        [
+            (Purpose::InferFinancial, 1),
+            (Purpose::InferTrend, 1),
+            (Purpose::Analyst, 5),
+            (Purpose::Critic, 15 * 28),
+            (Purpose::DecisionMaker, 15 * 30),
+            (Purpose::Score, 15 * 3),
+        ]
+    );
+    assert_eq!(calls(&input()), 922);
+    assert_eq!(calls(&synthetic(input())), 924);
+    let mut small = small_input();
+    small.committee.rounds = 2;
+    assert_eq!(calls(&small), 2 + 2 + 2 * 13);
+    assert_eq!(counted(&small)[2], (Purpose::Analyst, 2));
+}
+
+#[test]
+fn the_upper_end_is_above_the_lower_one_and_both_grow_with_the_work() {
+    let whole = estimate(&input(), Some(5_000));
+    let small = estimate(&small_input(), Some(5_000));
+    for (low, high) in whole.roles.iter().map(|role| (role.low, role.high)) {
+        assert!(low.prompt() <= high.prompt() && low.output <= high.output);
+    }
+    assert!(whole.low().total() > small.low().total());
+    assert!(whole.high().total() > small.high().total());
+}
+
+#[test]
+fn most_of_a_prompt_is_read_from_the_cache() {
+    let low = estimate(&input(), Some(5_000)).low();
+    assert!(low.cache_read > 8 * (low.input + low.cache_write_5m), "{low:?}");
+}
+
+#[test]
+fn a_board_with_a_dossier_of_5000_tokens_takes_this() {
+    let Estimate { calls, .. } = estimate(&input(), Some(5_000));
+    let (low, high) =
+        (estimate(&input(), Some(5_000)).low(), estimate(&input(), Some(5_000)).high());
+    insta::assert_debug_snapshot!((calls, low, high));
+}

@@ -1,0 +1,93 @@
+use serde_json::json;
+
+use super::super::support::{proposal, reply};
+use super::*;
+use crate::model::StopReason;
+
+fn answer(moves: &[Value]) -> ModelReply {
+    reply(json!({ "moves": moves }).to_string())
+}
+
+#[track_caller]
+fn check_problems(moves: &[Value], expected: &[&str]) {
+    match read(&answer(moves), 1) {
+        Err(OutputFault::Invalid { problems }) => assert_eq!(problems, expected),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn changed(field: &str, value: Value) -> Value {
+    let mut one = proposal("bicycles");
+    one[field] = value;
+    one
+}
+
+#[test]
+fn an_answer_as_asked_gives_its_moves_in_order() {
+    let moves = read(&answer(&[proposal("alphabet"), proposal("bicycles")]), 2).unwrap();
+    let titles: Vec<&str> = moves.iter().map(|one| one.title.as_str()).collect();
+    assert_eq!(titles, ["alphabet", "bicycles"]);
+}
+
+#[test]
+fn more_moves_than_asked_for_are_left_out() {
+    let moves = read(&answer(&[proposal("alphabet"), proposal("bicycles")]), 1).unwrap();
+    assert_eq!(moves.len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_an_answer_is_said_by_move_and_field() {
+    check_problems(&[], &["`moves` has 0 moves; there must be 1"]);
+    check_problems(&[changed("title", json!("  "))], &["move 1: `title` is empty"]);
+    check_problems(
+        &[changed("thesis", json!("long ".repeat(500)))],
+        &["move 1: `thesis` has 2500 characters; 2000 are the most"],
+    );
+    check_problems(
+        &[changed("risks", json!([]))],
+        &["move 1: `risks` has 0 entries; 1 to 8 are wanted"],
+    );
+    check_problems(
+        &[changed("extra", json!(1))],
+        &[
+            "unknown field `extra`, expected one of `title`, `thesis`, `actions`, `what_must_be_true`, `evidence`, `risks`, `cost`, `horizon`, `kill_criteria`",
+        ],
+    );
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_not_read() {
+    let mut cut = answer(&[proposal("alphabet")]);
+    cut.stop = StopReason::MaxTokens;
+    assert_eq!(read(&cut, 1), Err(OutputFault::CutOff));
+}
+
+#[test]
+fn of_a_second_answer_everything_that_can_be_used_is_taken() {
+    let moves = [
+        json!({"title": "no thesis"}),
+        changed("thesis", json!("long ".repeat(500))),
+        changed("title", json!("")),
+        changed("risks", json!([])),
+    ];
+    let taken = read_what_is_there(&answer(&moves), 3).unwrap();
+    let lengths: Vec<(usize, usize)> =
+        taken.iter().map(|one| (one.thesis.chars().count(), one.risks.len())).collect();
+    assert_eq!(lengths, [(2000, 1), (83, 0)]);
+    assert!(read_what_is_there(&answer(&moves[..1]), 3).is_err());
+    assert!(read_what_is_there(&reply("[]"), 3).is_err());
+}
+
+#[test]
+fn words_cannot_break_out_of_their_line_and_ids_lose_their_brackets() {
+    let mut one = changed("title", json!("bicycles\n\n# m9: other\u{202e}"));
+    one["evidence"] = json!(["[F0:Revenue:FY2025]", " E0:1 "]);
+    let moves = read(&answer(&[one]), 1).unwrap();
+    assert_eq!(moves[0].title, "bicycles # m9: other");
+    assert_eq!(moves[0].evidence, ["F0:Revenue:FY2025", "E0:1"]);
+}
+
+#[test]
+fn the_schema_lists_fields_in_the_order_of_a_move() {
+    insta::assert_snapshot!(schema().text());
+}

@@ -1,0 +1,79 @@
+//! Moves that say nearly the same. They are marked, never merged: two analysts who come to one idea
+//! are worth knowing about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::moves::Move;
+
+/// Two moves are alike where at least this share of their different words is common to both, in
+/// hundredths: the Jaccard index of title, thesis and actions.
+pub const ALIKE_PERCENT: usize = 50;
+
+/// Words that every move has.
+const COMMON: &[&str] = &[
+    "and", "are", "but", "can", "company", "each", "for", "from", "has", "have", "into", "its",
+    "more", "must", "not", "now", "over", "should", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "was", "were", "where", "which", "while", "who", "will",
+    "with", "would", "year",
+];
+
+/// For each move, those that are like it; moves that are like no other are left out.
+pub fn similar<'a>(
+    moves: impl IntoIterator<Item = &'a Move>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let known: Vec<(&str, BTreeSet<String>)> =
+        moves.into_iter().map(|one| (one.move_id.as_str(), words(one))).collect();
+    let mut alike: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (at, (one, words)) in known.iter().enumerate() {
+        for (other, others) in &known[at + 1..] {
+            if is_alike(words, others) {
+                alike.entry((*one).to_owned()).or_default().insert((*other).to_owned());
+                alike.entry((*other).to_owned()).or_default().insert((*one).to_owned());
+            }
+        }
+    }
+    alike
+}
+
+fn is_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    let common = one.intersection(other).count();
+    let all = one.len() + other.len() - common;
+    all > 0 && common * 100 >= all * ALIKE_PERCENT
+}
+
+/// The words that carry a move. Ids of evidence are no words: two moves may rest on the same facts
+/// and ask for the opposite.
+fn words(of: &Move) -> BTreeSet<String> {
+    let proposal = &of.proposal;
+    let texts = [&proposal.title, &proposal.thesis].into_iter().chain(&proposal.actions);
+    let mut found = BTreeSet::new();
+    for text in texts {
+        let mut depth = 0_usize;
+        let outside: String = text
+            .chars()
+            .map(|c| {
+                match c {
+                    '[' => depth += 1,
+                    ']' => depth = depth.saturating_sub(1),
+                    _ if depth == 0 && c.is_alphabetic() => return c.to_ascii_lowercase(),
+                    _ => {}
+                }
+                ' '
+            })
+            .collect();
+        let telling = |word: &&str| word.len() >= 3 && !COMMON.contains(word);
+        found.extend(outside.split_whitespace().filter(telling).map(stem));
+    }
+    found
+}
+
+/// One spelling for `store`, `stores`, `stored` and `storing`: rough, and the same for all.
+fn stem(word: &str) -> String {
+    let endings = ["ing", "ed", "es", "s", "e"];
+    let stripped = endings.iter().find_map(|ending| word.strip_suffix(ending));
+    stripped.filter(|stem| stem.len() >= 4).unwrap_or(word).to_owned()
+}
+
+#[cfg(test)]
+#[path = "similar_tests.rs"]
+mod tests;

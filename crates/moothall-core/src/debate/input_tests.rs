@@ -1,0 +1,34 @@
+use super::super::Debate;
+use super::super::support::input;
+use super::*;
+
+#[test]
+fn an_input_that_cannot_be_debated_is_refused() {
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut DebateInput), expected: &str) {
+        let mut input = input(3);
+        change(&mut input);
+        assert_eq!(Debate::new(input).unwrap_err().to_string(), expected);
+    }
+    let not_usable = |id: &str| {
+        format!(
+            "`{id}` is not a usable id: letters, digits, - and _, at most 40, each once, and no word that a debate uses itself"
+        )
+    };
+    check(|input| input.rounds = 0, "rounds: there are 0, and there must be from 1 to 20");
+    check(|input| input.rounds = 21, "rounds: there are 21, and there must be from 1 to 20");
+    check(
+        |input| input.decision_makers.clear(),
+        "decision makers: there are 0, and there must be from 1 to 5",
+    );
+    check(|input| input.metrics.clear(), "metrics: there are 0, and there must be from 1 to 8");
+    check(|input| input.move_id = "m7/x".to_owned(), &not_usable("m7/x"));
+    check(|input| input.decision_makers[1].id = "critic".to_owned(), &not_usable("critic"));
+    check(|input| input.decision_makers[1].id = "D1".to_owned(), &not_usable("D1"));
+    check(|input| input.metrics[0].id = "reasoning".to_owned(), &not_usable("reasoning"));
+    check(|input| input.dossier = " ".into(), "the dossier is missing or too long");
+    check(
+        |input| input.move_markdown = "x".repeat(70_000).into(),
+        "the move is missing or too long",
+    );
+}

@@ -1,0 +1,145 @@
+use super::super::debated::Stance;
+use super::super::turn::Answer;
+use super::*;
+
+/// What somebody says about `O1` in one turn.
+#[derive(Clone, Copy)]
+enum Says {
+    Presses,
+    Withdraws,
+    PressesAndWithdraws,
+    Nothing,
+    Answers,
+    Concedes,
+    ConcedesInPart,
+}
+use Says::{Answers, Concedes, ConcedesInPart, Nothing, Presses, PressesAndWithdraws, Withdraws};
+
+fn raised(id: &str, severity: ObjectionSeverity) -> RaisedObjection {
+    RaisedObjection {
+        id: id.to_owned(),
+        severity,
+        text: "No buyer.".to_owned(),
+        evidence: vec!["F0:Revenue:FY2025".to_owned()],
+    }
+}
+
+fn critic(objections: Vec<RaisedObjection>, withdrawn: &[&str]) -> CriticTurn {
+    let withdrawn = withdrawn.iter().map(|&id| id.to_owned()).collect();
+    CriticTurn { message: "a".to_owned(), objections, withdrawn }
+}
+
+fn decision_maker(answers: &[&str], conceded: &[&str]) -> DecisionMakerTurn {
+    let answer = |id: &&str| Answer { objection: (*id).to_owned(), evidence: Vec::new() };
+    DecisionMakerTurn {
+        message: "a".to_owned(),
+        stance: Stance::Hold,
+        answers: answers.iter().map(answer).collect(),
+        conceded: conceded.iter().map(|&id| id.to_owned()).collect(),
+        scores: None,
+    }
+}
+
+/// The fate of the only objection of an opening after these turns, which alternate from the first
+/// answer on.
+#[track_caller]
+fn check(turns: &[Says], expected: ObjectionState) {
+    let major = ObjectionSeverity::Major;
+    let (mut docket, _) = Docket::opening(&critic(vec![raised("new", major)], &[]));
+    for (turn, says) in turns.iter().enumerate() {
+        let press = || vec![raised("O1", major)];
+        match (turn % 2, says) {
+            (0, Answers) => drop(docket.decision_maker_speaks(&decision_maker(&["O1"], &[]))),
+            (0, Concedes) => drop(docket.decision_maker_speaks(&decision_maker(&[], &["O1"]))),
+            (0, ConcedesInPart) => {
+                drop(docket.decision_maker_speaks(&decision_maker(&["O1"], &["O1"])));
+            }
+            (0, Nothing) => drop(docket.decision_maker_speaks(&decision_maker(&[], &[]))),
+            (1, Presses) => drop(docket.critic_speaks("D1", &critic(press(), &[]), 2)),
+            (1, Withdraws) => drop(docket.critic_speaks("D1", &critic(vec![], &["O1"]), 2)),
+            (1, PressesAndWithdraws) => {
+                drop(docket.critic_speaks("D1", &critic(press(), &["O1"]), 2));
+            }
+            (1, Nothing) => drop(docket.critic_speaks("D1", &critic(vec![], &[]), 2)),
+            _ => panic!("that is not theirs to say"),
+        }
+    }
+    assert_eq!(docket.cases[0].state(), expected);
+}
+
+#[test]
+fn code_decides_what_became_of_an_objection() {
+    use ObjectionState::{Answered, Conceded, Open, Partly};
+    check(&[], Open);
+    check(&[Nothing, Nothing], Open);
+    check(&[Answers], Answered);
+    check(&[Answers, Nothing], Answered);
+    // Pressed again after the answer, and settled only if the critic then lets it rest.
+    check(&[Answers, Presses], Partly);
+    check(&[Answers, Presses, Answers], Partly);
+    check(&[Answers, Presses, Answers, Nothing], Answered);
+    check(&[Answers, Presses, Nothing, Nothing], Partly);
+    check(&[Answers, Presses, Answers, Presses], Partly);
+    // Taken back.
+    check(&[Nothing, Withdraws], Answered);
+    check(&[Answers, Presses, Nothing, Withdraws], Answered);
+    check(&[Nothing, Withdraws, Nothing, Presses], Open);
+    check(&[Answers, PressesAndWithdraws], Partly);
+    // Granted: whatever is said later, it was right.
+    check(&[Concedes], Conceded);
+    check(&[Concedes, Withdraws], Conceded);
+    check(&[Concedes, Presses, Answers, Nothing], Conceded);
+    check(&[Nothing, Withdraws, Concedes], Answered);
+    check(&[ConcedesInPart], Partly);
+    check(&[ConcedesInPart, Nothing, Answers, Nothing], Partly);
+    check(&[ConcedesInPart, Nothing, Concedes], Conceded);
+    check(&[Concedes, Nothing, ConcedesInPart], Conceded);
+}
+
+#[test]
+fn ids_are_given_by_code_and_read_as_they_are_meant() {
+    let major = ObjectionSeverity::Major;
+    let (mut docket, opening) =
+        Docket::opening(&critic(vec![raised("X", major), raised("X", major)], &["O1"]));
+    let recorded = |index, id: &str, is_new| Recorded { index, id: id.to_owned(), is_new };
+    let expected = vec![recorded(0, "O1", true), recorded(1, "O2", true)];
+    assert_eq!(opening, Raised { objections: expected, withdrawn: Vec::new() });
+
+    let turn = critic(
+        vec![
+            raised("new", major),
+            raised(" [o2]: ", ObjectionSeverity::Fatal),
+            raised("D1-O1", major),
+        ],
+        &["O9", "o1"],
+    );
+    let second = docket.critic_speaks("D1", &turn, 2);
+    let expected = vec![
+        recorded(0, "D1-O1", true),
+        recorded(1, "O2", false),
+        // An id that is given only in this turn is nobody's yet.
+        recorded(2, "D1-O2", true),
+    ];
+    assert_eq!(second, Raised { objections: expected, withdrawn: vec!["O1".to_owned()] });
+    assert_eq!(docket.cases[1].severity, ObjectionSeverity::Fatal);
+    assert_eq!(docket.own().len(), 2);
+
+    let answered = docket.decision_maker_speaks(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]));
+    // O1 was taken back, so there is nothing to grant.
+    assert_eq!(
+        answered,
+        Answered { answered: vec!["D1-O2".to_owned()], conceded: vec!["O2".to_owned()] }
+    );
+}
+
+#[test]
+fn the_record_is_bounded() {
+    let many = || vec![raised("new", ObjectionSeverity::Minor); 12];
+    let (mut docket, _) = Docket::opening(&critic(many(), &[]));
+    for round in 2..20 {
+        let raised = docket.critic_speaks("D1", &critic(many(), &[]), round);
+        assert!(raised.objections.len() <= 12);
+    }
+    assert_eq!(docket.cases.len(), 12 + MAX_RECORDED);
+    assert_eq!(docket.cases[0].evidence, ["F0:Revenue:FY2025"]);
+}

@@ -1,0 +1,98 @@
+use super::super::day::Day;
+use super::super::events::ItemCode;
+use super::super::test_data::{APPLE, LOGISTIC_PROPERTIES, Sample};
+use super::*;
+
+fn day(text: &str) -> Day {
+    Day::parse(text).unwrap()
+}
+
+fn company() -> Company {
+    Company {
+        name: "Helix Instruments, Inc. (fictional)".to_owned(),
+        ticker: Ticker::parse("HLXI").unwrap(),
+        cik: Cik::new(9_990_001),
+        industry: None,
+        fiscal_year_end: Some("12-31".to_owned()),
+        former_names: Vec::new(),
+        fictional: true,
+    }
+}
+
+fn evidence(sample: &Sample, as_of: &str, results_filed: &str) -> Evidence {
+    Evidence {
+        company: company(),
+        provenance: Provenance::Filings,
+        sheet: Some(Sheet { as_of: day(as_of), ..sample.sheet.clone() }),
+        events: vec![FilingEvent {
+            accession: "0000320193-26-000005".to_owned(),
+            form: "8-K".to_owned(),
+            filed: day(results_filed),
+            report_date: None,
+            items: ItemCode::list("2.02,9.01"),
+        }],
+        passages: Vec::new(),
+        missing: Vec::new(),
+        sources: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn check(as_of: &str, results_filed: &str, expected: &[&str]) {
+    assert_eq!(evidence(&APPLE, as_of, results_filed).warnings(), expected);
+}
+
+#[test]
+fn fresh_evidence_needs_no_warning() {
+    check("2026-03-05", "2026-01-29", &[]);
+    check("2026-05-10", "2026-01-30", &[]);
+}
+
+#[test]
+fn old_report_and_results_that_are_not_yet_in_the_facts_are_warned_of() {
+    check(
+        "2026-05-11",
+        "2026-04-30",
+        &[
+            "the newest report used is 101 days old: 10-Q of 2026-01-30",
+            "an 8-K of 2026-04-30 announces results that are not in these facts",
+        ],
+    );
+}
+
+#[test]
+fn evidence_without_numbers_has_no_age() {
+    let none = Evidence { sheet: None, ..evidence(&APPLE, "2030-01-01", "2029-01-01") };
+    assert_eq!((none.warnings(), none.newest_filing()), (Vec::new(), None));
+}
+
+#[test]
+fn newest_filing_is_told_with_the_end_of_its_period_and_not_the_day_of_its_cover() {
+    let found = newest_filing(&LOGISTIC_PROPERTIES.sheet).unwrap();
+    assert_eq!((found.form.as_str(), found.end), ("20-F", day("2024-12-31")));
+    let annual = newest_annual(&APPLE.sheet).unwrap();
+    assert_eq!((annual.form.as_str(), annual.filed), ("10-K", day("2025-10-31")));
+}
+
+#[test]
+fn company_and_provenance_in_a_file_are_what_they_were() {
+    let written = r#"{"name":"Helix Instruments, Inc. (fictional)","ticker":"HLXI","cik":"0009990001","fiscal_year_end":"12-31","fictional":true}"#;
+    assert_eq!(serde_json::to_string(&company()).unwrap(), written);
+    assert_eq!(serde_json::from_str::<Company>(written).unwrap(), company());
+    let provenances = [
+        (Provenance::Filings, r#"{"from":"filings"}"#),
+        (Provenance::Recorded { name: "x".to_owned() }, r#"{"from":"recorded","name":"x"}"#),
+        (Provenance::Synthetic, r#"{"from":"synthetic"}"#),
+    ];
+    for (provenance, written) in provenances {
+        assert_eq!(serde_json::to_string(&provenance).unwrap(), written);
+        assert_eq!(serde_json::from_str::<Provenance>(written).unwrap(), provenance);
+    }
+}
+
+#[test]
+fn evidence_in_a_file_is_what_it_was() {
+    let evidence = evidence(&APPLE, "2026-03-05", "2026-01-29");
+    let written = serde_json::to_string(&evidence).unwrap();
+    assert_eq!(serde_json::from_str::<Evidence>(&written).unwrap(), evidence);
+}

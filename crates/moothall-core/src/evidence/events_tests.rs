@@ -1,0 +1,83 @@
+use proptest::prelude::*;
+
+use super::super::submissions::Accession;
+use super::*;
+
+fn filing(number: u32, form: &str, items: &str) -> Filing {
+    Filing {
+        accession: Accession::parse(&format!("0000000007-26-{number:06}")).unwrap(),
+        form: form.to_owned(),
+        filed: Day::parse("2026-01-29").unwrap(),
+        report_date: None,
+        items: ItemCode::list(items),
+        primary_document: None,
+    }
+}
+
+#[track_caller]
+fn check(items: &str, expected: &str) {
+    assert_eq!(FilingEvent::of(&filing(1, "8-K", items)).unwrap().subjects(), expected);
+}
+
+#[test]
+fn items_are_told_in_words_and_exhibits_only_where_there_is_nothing_else() {
+    check("2.02,9.01", "results of operations and financial condition (2.02)");
+    check(
+        "1.01, 2.03,9.01",
+        "entry into a material agreement (1.01); new direct financial obligation (2.03)",
+    );
+    check("9.01", "financial statements and exhibits (9.01)");
+    check("5,7", "item 5; item 7");
+    check("", "report without item codes");
+    check("drop table,<b>", "report without item codes");
+}
+
+#[test]
+fn only_current_reports_are_events() {
+    let filings = ["8-K", "10-Q", "8-K/A", "6-K", "4", "8-K12B", "DEF 14A"]
+        .map(|form| filing(1, form, "8.01"));
+    let forms: Vec<String> = events(filings.iter()).into_iter().map(|event| event.form).collect();
+    assert_eq!(forms, ["8-K", "8-K/A", "6-K", "8-K12B"]);
+}
+
+#[test]
+fn at_most_so_many_events_are_kept_and_they_are_the_first() {
+    let filings: Vec<Filing> = (0..100).map(|number| filing(number, "8-K", "8.01")).collect();
+    let kept = events(filings.iter());
+    assert_eq!(kept.len(), MAX_EVENTS);
+    assert_eq!(kept[MAX_EVENTS - 1].accession, "0000000007-26-000039");
+}
+
+#[test]
+fn results_are_known_by_their_item() {
+    let event = |items| FilingEvent::of(&filing(1, "8-K", items)).unwrap();
+    assert!(event("7.01,2.02").is_results());
+    assert!(!event("7.01").is_results());
+}
+
+#[test]
+fn every_code_of_the_table_is_a_code_and_stands_there_once() {
+    assert!(WORDS.is_sorted_by_key(|(code, _)| *code));
+    for (code, words) in WORDS {
+        assert_eq!(ItemCode::parse(code).unwrap().words(), Some(*words));
+    }
+}
+
+#[test]
+fn event_in_a_file_is_what_it_was() {
+    let event = FilingEvent::of(&filing(1, "8-K", "2.02")).unwrap();
+    let written = r#"{"accession":"0000000007-26-000001","form":"8-K","filed":"2026-01-29","items":["2.02"]}"#;
+    assert_eq!(serde_json::to_string(&event).unwrap(), written);
+    assert_eq!(serde_json::from_str::<FilingEvent>(written).unwrap(), event);
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_few_sound_codes(text in any::<String>()) {
+        let codes = ItemCode::list(&text);
+        prop_assert!(codes.len() <= MAX_ITEMS);
+        for code in codes {
+            prop_assert_eq!(ItemCode::parse(code.as_str()), Some(code));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Quarters that nobody files: the fourth, those of cash flows, and the trailing year.
+//!
+//! The fourth quarter is in no report of its own, and cash flows are reported for the year to date
+//! only. Values per share and averages of shares do not add up, so they are left alone.
+
+use std::collections::BTreeSet;
+
+use super::book::{Book, ids};
+use super::fact::{FactId, Unit};
+use super::metrics::{Kind, METRICS};
+use super::period::Period::{Quarter, TrailingYear, Year, YearToDate};
+
+/// Adds what follows from years, quarters and years to date.
+pub(super) fn add(book: &mut Book) {
+    let years: BTreeSet<i32> = book.periods().iter().map(|period| period.fiscal_year()).collect();
+    let sums =
+        METRICS.iter().filter(|metric| metric.kind == Kind::Flow && metric.unit == Unit::Money);
+    for metric in sums {
+        for &year in &years {
+            add_year(book, metric.name, year);
+        }
+        add_trailing_year(book, metric.name, &years);
+    }
+}
+
+fn add_year(book: &mut Book, metric: &str, year: i32) {
+    book.derive(
+        FactId::new(metric, YearToDate(year, 1)),
+        book.value(metric, Quarter(year, 1)),
+        Unit::Money,
+        "first quarter",
+        ids([(metric, Quarter(year, 1))]),
+    );
+    for quarter in [2, 3] {
+        let (this, so_far, before) =
+            (Quarter(year, quarter), YearToDate(year, quarter), YearToDate(year, quarter - 1));
+        let at = |book: &Book, period| book.value(metric, period);
+        if let (Some(sum), Some(part)) = (at(book, so_far), at(book, before)) {
+            book.derive(
+                FactId::new(metric, this),
+                sum.checked_sub(part),
+                Unit::Money,
+                "year to date - year to date a quarter before",
+                ids([(metric, so_far), (metric, before)]),
+            );
+        }
+        if let (Some(part), Some(rest)) = (at(book, this), at(book, before)) {
+            book.derive(
+                FactId::new(metric, so_far),
+                part.checked_add(rest),
+                Unit::Money,
+                "year to date a quarter before + quarter",
+                ids([(metric, before), (metric, this)]),
+            );
+        }
+    }
+    let (whole, nine_months) = (Year(year), YearToDate(year, 3));
+    if let (Some(sum), Some(part)) = (book.value(metric, whole), book.value(metric, nine_months)) {
+        book.derive(
+            FactId::new(metric, Quarter(year, 4)),
+            sum.checked_sub(part),
+            Unit::Money,
+            "year - nine months",
+            ids([(metric, whole), (metric, nine_months)]),
+        );
+    }
+}
+
+/// The four quarters up to the newest one, unless a year was closed with it.
+fn add_trailing_year(book: &mut Book, metric: &str, years: &BTreeSet<i32>) {
+    let newest_years = years.iter().rev().take(2);
+    let mut quarters = newest_years.flat_map(|&year| [(year, 3), (year, 2), (year, 1)]);
+    let newest =
+        quarters.find(|&(year, quarter)| book.value(metric, YearToDate(year, quarter)).is_some());
+    let Some((year, quarter)) = newest else { return };
+    if book.value(metric, Year(year)).is_some() {
+        return;
+    }
+    let (before, so_far) = (Year(year - 1), YearToDate(year, quarter));
+    let same_before = YearToDate(year - 1, quarter);
+    let values =
+        (book.value(metric, before), book.value(metric, so_far), book.value(metric, same_before));
+    if let (Some(last_year), Some(new), Some(old)) = values {
+        book.derive(
+            FactId::new(metric, TrailingYear(year, quarter)),
+            last_year.checked_add(new).and_then(|sum| sum.checked_sub(old)),
+            Unit::Money,
+            "year + year to date - year to date a year before",
+            ids([(metric, before), (metric, so_far), (metric, same_before)]),
+        );
+    }
+}

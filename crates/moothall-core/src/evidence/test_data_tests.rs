@@ -1,0 +1,68 @@
+//! Real filings for tests.
+//!
+//! They are not in the repository. Where they are missing, tests that need them fail: a test that
+//! passes because it did not run proves nothing.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use crate::evidence::{CompanyFacts, Day, Sheet};
+
+/// The folder with real answers of the SEC's service.
+pub(crate) fn folder() -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "tests are told where the data is")]
+    let named = std::env::var_os("MOOTHALL_TEST_DATA").map(PathBuf::from);
+    let beside =
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/edgar"));
+    named.unwrap_or_else(beside)
+}
+
+/// A file of that folder.
+#[track_caller]
+pub(crate) fn read(name: &str) -> Vec<u8> {
+    let path = folder().join(name);
+    match fs_err::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => panic!(
+            "the recorded filings that this test needs are missing: {error}\n\
+             hint: name their folder in MOOTHALL_TEST_DATA"
+        ),
+    }
+}
+
+/// A company whose facts are in the folder.
+pub(crate) struct Sample {
+    pub(crate) name: &'static str,
+    pub(crate) facts: LazyLock<CompanyFacts>,
+    /// Built from everything that was filed.
+    pub(crate) sheet: LazyLock<Sheet>,
+}
+
+macro_rules! samples {
+    ($($name:ident = $file:literal, $title:literal;)+) => {
+        $(
+            pub(crate) static $name: Sample = Sample {
+                name: $title,
+                facts: LazyLock::new(|| {
+                    let bytes = read(concat!("companyfacts/", $file, ".json"));
+                    CompanyFacts::parse(&bytes).unwrap()
+                }),
+                sheet: LazyLock::new(|| Sheet::build(&$name.facts, Day::MAX).unwrap()),
+            };
+        )+
+        /// All of them.
+        pub(crate) static ALL: &[&Sample] = &[$(&$name),+];
+    };
+}
+
+samples! {
+    APPLE = "CIK0000320193", "apple";
+    NVIDIA = "CIK0001045810", "nvidia";
+    ALPHABET = "CIK0001652044", "alphabet";
+    MARVELL = "CIK0001835632", "marvell";
+    SNOWFLAKE = "CIK0001640147", "snowflake";
+    MICROSOFT = "CIK0000789019", "microsoft";
+    WALMART = "CIK0000104169", "walmart";
+    JPMORGAN = "CIK0000019617", "jpmorgan";
+    LOGISTIC_PROPERTIES = "CIK0001997711", "logistic_properties";
+}

@@ -1,0 +1,194 @@
+//! From the symbol that a person types to the filer behind it.
+//!
+//! The table is the SEC's `company_tickers.json`, or its sibling with exchanges. A symbol that two
+//! filers share is refused rather than guessed: symbols get reassigned.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::value::RawValue;
+
+use super::cik::Cik;
+use super::error::EvidenceError;
+use super::text::cleaned;
+
+const WHAT: &str = "list of tickers";
+/// The real file has 0.8 MB and 9,905 rows.
+const MAX_BYTES: usize = 16 << 20;
+const MAX_ROWS: usize = 100_000;
+const MAX_TICKER_BYTES: usize = 10;
+const MAX_TITLE_CHARS: usize = 150;
+
+/// A symbol: one to ten capital letters, digits, dots and dashes, a letter or digit first, so that
+/// it can stand in a path and in an address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Ticker(String);
+
+/// A text that is no symbol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a ticker: it has one to ten letters, digits, dots and dashes")]
+pub struct InvalidTicker(String);
+
+impl Ticker {
+    /// Reads a symbol in any case, as people type it.
+    pub fn parse(text: &str) -> Result<Self, InvalidTicker> {
+        let upper = text.trim().to_ascii_uppercase();
+        let inner = |byte: u8| {
+            byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+        };
+        let sound = (1..=MAX_TICKER_BYTES).contains(&upper.len())
+            && upper.bytes().all(inner)
+            && upper.starts_with(|first: char| first.is_ascii_alphanumeric());
+        if sound { Ok(Self(upper)) } else { Err(InvalidTicker(cleaned(text, 40))) }
+    }
+
+    /// The symbol in capitals.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What two spellings of one symbol share: the SEC writes `BRK-B`, most others `BRK.B`.
+    fn key(&self) -> String {
+        self.0.replace('.', "-")
+    }
+}
+
+impl fmt::Display for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Ticker {
+    type Err = InvalidTicker;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTicker> {
+        Self::parse(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ticker {
+    /// Only the spelling that is written.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let ticker = Self::parse(&text).map_err(de::Error::custom)?;
+        if ticker.0 == text { Ok(ticker) } else { Err(de::Error::custom(InvalidTicker(text))) }
+    }
+}
+
+/// A filer under one of its symbols.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Listing {
+    /// The symbol as the table writes it.
+    pub ticker: Ticker,
+    /// The filer.
+    pub cik: Cik,
+    /// The filer's name.
+    pub title: String,
+}
+
+/// Who stands behind which symbol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TickerTable {
+    by_key: BTreeMap<String, Vec<Listing>>,
+}
+
+/// Why a symbol has no filer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TickerRefusal {
+    /// Nobody has it.
+    Unknown,
+    /// Several filers have it.
+    Ambiguous(Vec<Listing>),
+}
+
+impl TickerTable {
+    /// Reads `company_tickers.json` (an object of rows) or `company_tickers_exchange.json` (names of
+    /// fields and a list of rows). Rows that cannot be read are left out; a document without any
+    /// readable row is refused.
+    pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(EvidenceError::TooLarge {
+                what: WHAT,
+                bytes: bytes.len(),
+                limit: MAX_BYTES,
+            });
+        }
+        let json = |source| EvidenceError::Json { what: WHAT, source };
+        let document: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(json)?;
+        let listings = match (document.get("fields"), document.get("data")) {
+            (Some(fields), Some(data)) => columns(fields, data).map_err(json)?,
+            _ => document.values().take(MAX_ROWS).filter_map(|row| row_of(row)).collect(),
+        };
+        if listings.is_empty() {
+            let reason = "it has no row that can be read".to_owned();
+            return Err(EvidenceError::Invalid { what: WHAT, reason });
+        }
+        let mut by_key = BTreeMap::<String, Vec<Listing>>::new();
+        for listing in listings {
+            let same = by_key.entry(listing.ticker.key()).or_default();
+            if !same.iter().any(|other| other.cik == listing.cik) {
+                same.push(listing);
+            }
+        }
+        // The order of the document is nobody's business.
+        by_key.values_mut().for_each(|same| same.sort_unstable());
+        Ok(Self { by_key })
+    }
+
+    /// The one filer with this symbol.
+    pub fn find(&self, ticker: &Ticker) -> Result<&Listing, TickerRefusal> {
+        match self.by_key.get(&ticker.key()).map(Vec::as_slice) {
+            None | Some([]) => Err(TickerRefusal::Unknown),
+            Some([only]) => Ok(only),
+            Some(several) => Err(TickerRefusal::Ambiguous(several.to_vec())),
+        }
+    }
+
+    /// All rows, sorted by symbol.
+    pub fn listings(&self) -> impl Iterator<Item = &Listing> {
+        self.by_key.values().flatten()
+    }
+}
+
+fn row_of(raw: &RawValue) -> Option<Listing> {
+    #[derive(Deserialize)]
+    struct Row {
+        cik_str: Cik,
+        ticker: String,
+        #[serde(default)]
+        title: String,
+    }
+    let row: Row = serde_json::from_str(raw.get()).ok()?;
+    listing(row.cik_str, &row.ticker, &row.title)
+}
+
+fn columns(fields: &RawValue, data: &RawValue) -> Result<Vec<Listing>, serde_json::Error> {
+    let names: Vec<String> = serde_json::from_str(fields.get())?;
+    let rows: Vec<&RawValue> = serde_json::from_str(data.get())?;
+    let at = |name: &str| names.iter().position(|field| field == name);
+    let (Some(cik), Some(name), Some(ticker)) = (at("cik"), at("name"), at("ticker")) else {
+        return Ok(Vec::new());
+    };
+    let read = |raw: &&RawValue| {
+        let cells: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+        let text = |at: usize| serde_json::from_str::<String>(cells.get(at)?.get()).ok();
+        let cik = serde_json::from_str(cells.get(cik)?.get()).ok()?;
+        listing(cik, &text(ticker)?, &text(name).unwrap_or_default())
+    };
+    Ok(rows.iter().take(MAX_ROWS).filter_map(read).collect())
+}
+
+fn listing(cik: Cik, ticker: &str, title: &str) -> Option<Listing> {
+    Some(Listing {
+        ticker: Ticker::parse(ticker).ok()?,
+        cik,
+        title: cleaned(title, MAX_TITLE_CHARS),
+    })
+}
+
+#[cfg(test)]
+#[path = "tickers_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+//! Facts and gaps in words, for documents that people read.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+
+use super::fact::{FactId, Unit};
+use super::order::place;
+use super::sheet::{GapReason, Sheet};
+use super::table::fixed;
+
+impl Sheet {
+    /// A value as a person writes it: `$416,161 million`, `32.0%`, `$7.46 per share`.
+    pub fn words(&self, id: &FactId) -> Option<String> {
+        let fact = self.fact(id)?;
+        let value = fact.value;
+        Some(match fact.unit {
+            Unit::Money => self.money(&scaled(value)),
+            Unit::Shares => format!("{} shares", scaled(value)),
+            Unit::PerShare => format!("{} per share", self.money(&fixed(value, 2))),
+            Unit::Ratio => {
+                let per_cent = fixed(value.checked_mul(Decimal::ONE_HUNDRED)?, 1);
+                let unit = if id.is_change() { " percentage points" } else { "%" };
+                format!("{per_cent}{unit}")
+            }
+            Unit::Multiple => format!("{}x", fixed(value, 2)),
+            Unit::Days => format!("{} days", fixed(value, 1)),
+        })
+    }
+
+    /// What no filing has, in a line; nothing if nothing is missing.
+    pub fn gap_words(&self) -> Option<String> {
+        let mut periods: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for gap in self.gaps.iter().filter(|gap| gap.reason == GapReason::NotFiled) {
+            periods.entry(&gap.id.metric).or_default().push(gap.id.period.to_string());
+        }
+        let mut metrics: Vec<(&str, Vec<String>)> = periods.into_iter().collect();
+        metrics.sort_by_key(|(metric, _)| place(metric));
+        let listed: Vec<String> = metrics
+            .into_iter()
+            .map(|(metric, periods)| format!("{metric} {}", periods.join(", ")))
+            .collect();
+        let line = || format!("not filed under a tag that means the same: {}", listed.join("; "));
+        (!listed.is_empty()).then(line)
+    }
+
+    fn money(&self, amount: &str) -> String {
+        let (sign, amount) = match amount.strip_prefix('-') {
+            Some(amount) => ("-", amount),
+            None => ("", amount),
+        };
+        match self.currency.as_str() {
+            "USD" => format!("{sign}${amount}"),
+            currency => format!("{currency} {sign}{amount}"),
+        }
+    }
+}
+
+/// With the word for its scale, so that at least four digits are left: `416,161 million`.
+fn scaled(value: Decimal) -> String {
+    let scales = [(1_000_000, " million"), (1_000, " thousand")];
+    let scale = scales.into_iter().find(|(unit, _)| value.abs() >= Decimal::from(unit * 1_000_i64));
+    let (unit, word) = scale.unwrap_or((1, ""));
+    let amount = value.checked_div(Decimal::from(unit)).unwrap_or(value);
+    format!("{}{word}", with_separators(&fixed(amount, 0)))
+}
+
+/// A comma before every third digit from the right.
+fn with_separators(whole: &str) -> String {
+    let digits = whole.trim_start_matches('-');
+    let mut text = whole[..whole.len() - digits.len()].to_owned();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

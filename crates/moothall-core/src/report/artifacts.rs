@@ -1,0 +1,43 @@
+//! The documents of a consultation as files.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::export::export;
+use super::view::ConsultView;
+
+/// `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`: name and content. Names
+/// are made from ids that were checked, never from words of a model.
+pub fn artifacts(view: &ConsultView) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut put = |name: String, content: String| files.insert(name, content);
+    if let Some(evidence) = view.evidence() {
+        put("F0.json".to_owned(), pretty(&json!(evidence)));
+    }
+    let known = &view.proceedings;
+    for (name, text) in [("financials", &known.financials), ("news", &known.news)] {
+        if let Some(text) = text {
+            put(format!("synthetic-{name}.md"), text.clone());
+        }
+    }
+    for (name, document) in [("F1.md", &known.f1), ("F2.md", &known.f2)] {
+        if let Some(document) = document {
+            put(name.to_owned(), document.text.clone());
+        }
+    }
+    for one in view.moves() {
+        put(format!("{}.md", one.move_id), one.markdown());
+    }
+    for (move_id, debate) in &view.debates {
+        for (name, log) in &debate.logs {
+            put(format!("{move_id}.{name}.json"), pretty(&json!(log)));
+        }
+    }
+    put("scores.json".to_owned(), pretty(&export(view)["policy_scores"]));
+    files
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,94 @@
+//! Companies whose filings the tests read.
+//!
+//! The filings are not in the repository. Where they are missing, the tests fail: a test that passes
+//! because it did not run proves nothing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use moothall_core::claims::{Checker, Headline, Known};
+use moothall_core::evidence::events::events;
+use moothall_core::evidence::{CompanyFacts, Day, FilingEvent, Passage, Sheet, Submissions};
+use serde::Deserialize;
+
+/// Ticker, filer number and whether the list of filings is there too.
+const COMPANIES: &[(&str, &str, bool)] = &[
+    ("AAPL", "CIK0000320193", true),
+    ("NVDA", "CIK0001045810", true),
+    ("MSFT", "CIK0000789019", true),
+    ("MRVL", "CIK0001835632", true),
+    ("GOOGL", "CIK0001652044", false),
+    ("JPM", "CIK0000019617", false),
+    ("SNOW", "CIK0001640147", false),
+    ("WMT", "CIK0000104169", false),
+    ("LPA", "CIK0001997711", false),
+];
+
+/// What the tests may cite beside facts and events. Our own words: no filing says these.
+const SOURCES: &str = include_str!("sources.json");
+
+pub(crate) struct Company {
+    pub(crate) sheet: Sheet,
+    pub(crate) events: Vec<FilingEvent>,
+    pub(crate) passages: Vec<Passage>,
+    pub(crate) headlines: Vec<Headline>,
+}
+
+impl Company {
+    pub(crate) fn checker(&self) -> Checker<'_> {
+        Checker::new(Known {
+            sheet: Some(&self.sheet),
+            events: &self.events,
+            passages: &self.passages,
+            headlines: &self.headlines,
+        })
+    }
+}
+
+/// Passages and headlines by company.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sources {
+    passages: BTreeMap<String, Vec<Passage>>,
+    headlines: BTreeMap<String, Vec<(u32, String)>>,
+}
+
+/// Every company under its ticker.
+pub(crate) fn companies() -> BTreeMap<&'static str, Company> {
+    let sources: Sources = serde_json::from_str(SOURCES).unwrap();
+    let company = |(ticker, file, has_filings): &(&'static str, &str, bool)| {
+        let facts = CompanyFacts::parse(&read(&format!("companyfacts/{file}.json"))).unwrap();
+        let events = if *has_filings {
+            let bytes = read(&format!("submissions/{file}.json"));
+            events(Submissions::parse(&bytes).unwrap().until(Day::MAX))
+        } else {
+            Vec::new()
+        };
+        let headlines = sources.headlines.get(*ticker).cloned().unwrap_or_default();
+        let headline = |(number, text)| Headline { number, text };
+        let company = Company {
+            sheet: Sheet::build(&facts, Day::MAX).unwrap(),
+            events,
+            passages: sources.passages.get(*ticker).cloned().unwrap_or_default(),
+            headlines: headlines.into_iter().map(headline).collect(),
+        };
+        (*ticker, company)
+    };
+    COMPANIES.iter().map(company).collect()
+}
+
+#[track_caller]
+#[expect(clippy::panic, reason = "a test without its data must fail, and say what is missing")]
+fn read(name: &str) -> Vec<u8> {
+    let named = std::env::var_os("MOOTHALL_TEST_DATA").map(PathBuf::from);
+    let beside =
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/edgar"));
+    let path = named.unwrap_or_else(beside).join(name);
+    match fs_err::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => panic!(
+            "the recorded filings that this test needs are missing: {error}\n\
+             hint: name their folder in MOOTHALL_TEST_DATA"
+        ),
+    }
+}

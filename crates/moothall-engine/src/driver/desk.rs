@@ -1,0 +1,163 @@
+//! What a driver writes down: every step of every machine, in one transaction with the result that
+//! caused it. Steps that come together are written together: a flush to the disk costs the same for
+//! fifteen debates as for one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use moothall_core::money::Spent;
+use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
+use moothall_store::{Commit, JournalEntry, RunState, Store, StoredEvent, Wish};
+
+use super::{Pause, now_ms};
+use crate::error::EngineError;
+use crate::perform::Performer;
+
+/// How many events are read at once.
+const PAGE: u32 = 1000;
+
+/// The store as one driver uses it.
+pub(super) struct Desk {
+    store: Arc<dyn Store>,
+    performer: Arc<dyn Performer>,
+    run_id: RunId,
+    on_event: Box<dyn FnMut(&StoredEvent) + Send>,
+    /// What the store was last told that the run has spent.
+    told_spent: Option<Spent>,
+    /// The keys of what was published before this driver came. A replay says all of it again, and
+    /// a transaction for each time would be most of its work.
+    published: BTreeSet<String>,
+    /// How often the run has paused.
+    pauses: u32,
+    /// What was noted and is not written yet.
+    noted: Commit,
+}
+
+impl Desk {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        performer: Arc<dyn Performer>,
+        run_id: RunId,
+        on_event: Box<dyn FnMut(&StoredEvent) + Send>,
+    ) -> Self {
+        let (told_spent, published) = (None, BTreeSet::new());
+        Self {
+            store,
+            performer,
+            run_id,
+            on_event,
+            told_spent,
+            published,
+            pauses: 0,
+            noted: Commit::default(),
+        }
+    }
+
+    /// Finds out what was published before.
+    pub(super) async fn read_events(&mut self) -> Result<(), EngineError> {
+        let mut after = 0;
+        loop {
+            let page = self.store.events(&self.run_id, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            for StoredEvent { event, .. } in page {
+                if let RunEventBody::RunPaused { number, .. } = event.body {
+                    self.pauses = self.pauses.max(number);
+                }
+                self.published.insert(event.key);
+            }
+        }
+    }
+
+    pub(super) fn performer(&self) -> &Arc<dyn Performer> {
+        &self.performer
+    }
+
+    /// Notes a result and what follows from it; both are written with the next [`Desk::write`].
+    pub(super) fn note(
+        &mut self,
+        result: Option<(EffectId, JournalEntry)>,
+        events: Vec<RunEvent>,
+        outcome: Option<&Outcome>,
+    ) {
+        let state = events.iter().rev().find_map(|event| state_after(&event.body));
+        let is_news = result.is_some()
+            || outcome.is_some()
+            || state.is_some()
+            || events.iter().any(|event| !self.published.contains(&event.key));
+        if is_news {
+            self.noted.results.extend(result);
+            self.noted.events.extend(events);
+            self.noted.state = state.or(self.noted.state);
+            self.noted.outcome = outcome.cloned().or_else(|| self.noted.outcome.take());
+        }
+    }
+
+    /// Writes what was noted, in one transaction. Nothing that follows from a result may be
+    /// performed before.
+    pub(super) async fn write(&mut self) -> Result<(), EngineError> {
+        if self.noted == Commit::default() {
+            return Ok(());
+        }
+        let spent = self.performer.spent();
+        let commit = Commit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.noted) };
+        self.told_spent = spent;
+        for event in self.store.commit(&self.run_id, commit).await? {
+            (self.on_event)(&event);
+        }
+        Ok(())
+    }
+
+    /// Calls take seconds and longer. Should we be killed in one, the next driver must know what it
+    /// may have cost.
+    pub(super) async fn tell_spent(&mut self) -> Result<(), EngineError> {
+        let spent = self.performer.spent();
+        if spent != self.told_spent {
+            self.told_spent = spent;
+            let commit = Commit { spent, at_ms: now_ms(), ..Commit::default() };
+            self.store.commit(&self.run_id, commit).await?;
+        }
+        Ok(())
+    }
+
+    /// What others want of the run.
+    pub(super) async fn wishes(&mut self) -> Result<BTreeSet<Wish>, EngineError> {
+        Ok(self.store.wishes(&self.run_id).await?)
+    }
+
+    /// The run stands still.
+    pub(super) async fn pause(&mut self, why: &Pause) -> Result<(), EngineError> {
+        let (reason, detail) = match why {
+            Pause::Budget(failure) => (PauseReason::Budget, failure.detail.clone()),
+            Pause::Person => (PauseReason::Person, "somebody asked for a pause".to_owned()),
+        };
+        let number = self.pauses.saturating_add(1);
+        self.publish(RunEventBody::RunPaused { number, reason, detail }).await
+    }
+
+    /// The run ends here.
+    pub(super) async fn cancel(&mut self) -> Result<(), EngineError> {
+        self.publish(RunEventBody::RunCancelled).await
+    }
+
+    async fn publish(&mut self, body: RunEventBody) -> Result<(), EngineError> {
+        self.note(None, vec![RunEvent::of_run(body)], None);
+        self.write().await
+    }
+}
+
+/// The state that an event puts its run into.
+fn state_after(body: &RunEventBody) -> Option<RunState> {
+    match body {
+        RunEventBody::RunStarted { .. } | RunEventBody::ConsultStarted { .. } => {
+            Some(RunState::Running)
+        }
+        RunEventBody::RunPaused { .. } => Some(RunState::Paused),
+        RunEventBody::RunFinished { .. } | RunEventBody::PipelineComplete { .. } => {
+            Some(RunState::Finished)
+        }
+        RunEventBody::RunFailed { .. } => Some(RunState::Failed),
+        RunEventBody::RunCancelled => Some(RunState::Cancelled),
+        _ => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! A run while it is driven: who waits for what, what is under way, and whom a result belongs to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::{Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, Workflow};
+use moothall_store::{JournalEntry, Wish};
+use tokio::task::JoinSet;
+
+use super::children::{Children, Started, Told, Wanted};
+use super::desk::Desk;
+use super::{Ended, Pause};
+use crate::error::EngineError;
+use crate::perform::Performed;
+
+/// How often the driver looks whether another process wants the run to stop.
+const LOOK_AROUND: Duration = Duration::from_millis(500);
+
+/// The machine that asked for an effect. An id alone does not tell: `m7/rewrite` is asked for by
+/// the workflow that also asks for the child `m7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// The workflow of the run.
+    Root,
+    /// The child that this effect started.
+    Child(EffectId),
+}
+
+/// An effect that somebody waits for and nobody performs yet.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) by: Asker,
+    pub(super) id: EffectId,
+    pub(super) request_sha256: Sha256Hex,
+    pub(super) effect: Effect,
+}
+
+/// A result on its way to the machine that asked for it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) to: Asker,
+    pub(super) id: EffectId,
+    pub(super) result: EffectResult,
+    /// What goes into the journal; nothing where the result came from there.
+    pub(super) entry: Option<JournalEntry>,
+}
+
+/// An effect that was performed: for whom, which, the hash of its request, and what came of it.
+type Done = (Asker, EffectId, Sha256Hex, Performed);
+
+/// A run under way.
+pub(super) struct Running {
+    desk: Desk,
+    /// What was answered before this driver came and nobody was told yet.
+    journal: BTreeMap<EffectId, JournalEntry>,
+    answers: VecDeque<Answer>,
+    /// In the order in which they were asked for.
+    waiting: VecDeque<Asked>,
+    under_way: JoinSet<Done>,
+    children: Children,
+    at_once: usize,
+    pause: Option<Pause>,
+}
+
+impl Running {
+    pub(super) fn new(
+        desk: Desk,
+        journal: BTreeMap<EffectId, JournalEntry>,
+        children: Children,
+        at_once: usize,
+    ) -> Self {
+        Self {
+            desk,
+            journal,
+            answers: VecDeque::new(),
+            waiting: VecDeque::new(),
+            under_way: JoinSet::new(),
+            children,
+            at_once,
+            pause: None,
+        }
+    }
+
+    pub(super) async fn drive(
+        mut self,
+        root: &mut (dyn Workflow + Send),
+    ) -> Result<Ended, EngineError> {
+        let first = root.start();
+        if let Some(outcome) = self.root_stepped(None, first).await? {
+            return Ok(Ended::Done(outcome));
+        }
+        let mut look = tokio::time::interval(LOOK_AROUND);
+        loop {
+            // Answers that are there come first: a replay asks nobody, whatever was quick the last
+            // time.
+            while let Some(answer) = self.answers.pop_front() {
+                if let Some(outcome) = self.tell(root, answer).await? {
+                    return Ok(Ended::Done(outcome));
+                }
+            }
+            if self.pause.is_none() {
+                self.start_children()?;
+                if !self.answers.is_empty() {
+                    continue;
+                }
+            }
+            self.desk.write().await?;
+            if self.pause.is_none() {
+                self.start_effects();
+            }
+            match (self.under_way.is_empty(), &self.pause) {
+                (true, Some(why)) => {
+                    self.desk.pause(why).await?;
+                    return Ok(Ended::Paused(why.clone()));
+                }
+                (true, None) if !self.children.are_busy() => return Err(EngineError::Stalled),
+                _ => {}
+            }
+            tokio::select! {
+                Some(done) = self.under_way.join_next() => {
+                    self.performed(done.map_err(|_| EngineError::Lost)?);
+                    // Whatever else is there by now is written along.
+                    while let Some(done) = self.under_way.try_join_next() {
+                        self.performed(done.map_err(|_| EngineError::Lost)?);
+                    }
+                }
+                told = self.children.hear() => self.heard(told.ok_or(EngineError::Lost)?),
+                _ = look.tick() => {
+                    let wishes = self.desk.wishes().await?;
+                    if wishes.contains(&Wish::Cancel) {
+                        // Dropping the tasks stops their calls, and rooms end with theirs.
+                        drop((self.under_way, self.children));
+                        self.desk.cancel().await?;
+                        return Ok(Ended::Cancelled);
+                    }
+                    if wishes.contains(&Wish::Pause) {
+                        self.pause.get_or_insert(Pause::Person);
+                    }
+                    self.desk.tell_spent().await?;
+                }
+            }
+        }
+    }
+
+    /// Tells a machine a result, and notes what follows.
+    async fn tell(
+        &mut self,
+        root: &mut (dyn Workflow + Send),
+        answer: Answer,
+    ) -> Result<Option<Outcome>, EngineError> {
+        let Answer { to, id, result, entry } = answer;
+        let entry = entry.map(|entry| (id.clone(), entry));
+        match to {
+            Asker::Root => {
+                let step = root.resume(&id, result)?;
+                self.root_stepped(entry, step).await
+            }
+            Asker::Child(child) => {
+                match self.children.resume(&child, &id, result)? {
+                    Some(Step { perform, publish, outcome }) => {
+                        self.desk.note(entry, publish, None);
+                        self.child_stepped(child, perform, outcome)?;
+                    }
+                    // The child was given up while its call was under way. The answer is paid for.
+                    None => self.desk.note(entry, Vec::new(), None),
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    async fn root_stepped(
+        &mut self,
+        entry: Option<(EffectId, JournalEntry)>,
+        step: Step,
+    ) -> Result<Option<Outcome>, EngineError> {
+        let Step { perform, publish, outcome } = step;
+        self.desk.note(entry, publish, outcome.as_ref());
+        if outcome.is_some() {
+            self.desk.write().await?;
+        } else {
+            let asked = self.unanswered(&Asker::Root, perform)?;
+            self.release(asked);
+        }
+        Ok(outcome)
+    }
+
+    fn child_stepped(
+        &mut self,
+        child: EffectId,
+        perform: Vec<(EffectId, Effect)>,
+        outcome: Option<Outcome>,
+    ) -> Result<(), EngineError> {
+        let asked = self.unanswered(&Asker::Child(child.clone()), perform)?;
+        let told = self.children.stepped(&child, asked, outcome);
+        self.heard(told);
+        Ok(())
+    }
+
+    /// What the journal answers is answered; the rest is returned.
+    fn unanswered(
+        &mut self,
+        by: &Asker,
+        perform: Vec<(EffectId, Effect)>,
+    ) -> Result<Vec<Asked>, EngineError> {
+        let mut open = Vec::new();
+        for (id, effect) in perform {
+            let asked = effect.request_hash()?;
+            match self.journal.remove(&id) {
+                None => open.push(Asked { by: by.clone(), id, request_sha256: asked, effect }),
+                Some(entry) if entry.request_sha256 == asked => self.answers.push_back(Answer {
+                    to: by.clone(),
+                    id,
+                    result: entry.result,
+                    entry: None,
+                }),
+                Some(entry) => {
+                    let answered = entry.request_sha256;
+                    return Err(EngineError::JournalMismatch { id, asked, answered });
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// Effects that may be performed as soon as there is room for them.
+    fn release(&mut self, asked: Vec<Asked>) {
+        for Asked { by, id, request_sha256, effect } in asked {
+            match effect {
+                Effect::StartChild(request) => {
+                    self.children.want(Wanted { by, id, request_sha256, request });
+                }
+                effect => self.waiting.push_back(Asked { by, id, request_sha256, effect }),
+            }
+        }
+    }
+
+    fn start_children(&mut self) -> Result<(), EngineError> {
+        while let Some(started) = self.children.start_next() {
+            match started {
+                Started::Lives(child, Step { perform, publish, outcome }) => {
+                    self.desk.note(None, publish, None);
+                    self.child_stepped(child, perform, outcome)?;
+                }
+                Started::Ended(answer) => self.answers.push_back(answer),
+            }
+        }
+        Ok(())
+    }
+
+    fn start_effects(&mut self) {
+        while self.under_way.len() < self.at_once
+            && let Some(Asked { by, id, request_sha256, effect }) = self.waiting.pop_front()
+        {
+            let performer = Arc::clone(self.desk.performer());
+            tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
+            self.under_way.spawn(async move {
+                let performed = performer.perform(&id, &effect).await;
+                (by, id, request_sha256, performed)
+            });
+        }
+    }
+
+    fn performed(&mut self, (to, id, request_sha256, performed): Done) {
+        let Performed { result, timing } = performed;
+        match result {
+            EffectResult::ModelFailed(failure) if is_refusal(&failure) => {
+                self.pause = Some(Pause::Budget(failure));
+            }
+            result => {
+                let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
+                self.answers.push_back(Answer { to, id, result, entry });
+            }
+        }
+    }
+
+    fn heard(&mut self, told: Told) {
+        let Told { released, ended } = told;
+        self.release(released);
+        self.answers.extend(ended);
+    }
+}
+
+/// A refusal by the budget is not an answer: it is not kept, and the workflow never hears of it.
+/// With more money the same question is asked.
+fn is_refusal(failure: &ModelFailure) -> bool {
+    failure.kind == FailureKind::OverBudget
+}

@@ -1,0 +1,44 @@
+//! Who asks: the SEC wants a mail address in every request.
+
+use std::fmt;
+
+/// A mail address that can stand in a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contact(String);
+
+/// A text that is no mail address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it is not a mail address such as ada@example.com")]
+pub struct InvalidContact;
+
+const LONGEST: usize = 200;
+
+impl Contact {
+    /// Reads a mail address, with or without a name before it.
+    pub fn parse(text: &str) -> Result<Self, InvalidContact> {
+        let text = text.trim();
+        let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        let is_address = |word: &str| {
+            let word = word.trim_matches(['<', '>', '(', ')']);
+            word.split_once('@').is_some_and(|(name, host)| {
+                !name.is_empty()
+                    && host.contains('.')
+                    && !host.starts_with('.')
+                    && !host.ends_with('.')
+                    && !host.contains('@')
+            })
+        };
+        let sound = text.len() <= LONGEST && printable && text.split(' ').any(is_address);
+        if sound { Ok(Self(text.to_owned())) } else { Err(InvalidContact) }
+    }
+}
+
+impl fmt::Display for Contact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "contact_tests.rs"]
+mod tests;

@@ -1,0 +1,27 @@
+use super::*;
+
+#[test]
+fn mail_address_with_or_without_a_name_is_a_contact() {
+    for text in ["ada@example.com", "Ada Lovelace ada@example.com", "Ada <ada@mail.example.com>"] {
+        assert_eq!(Contact::parse(text).map(|contact| contact.to_string()), Ok(text.to_owned()));
+    }
+    assert_eq!(Contact::parse("  ada@example.com\n").unwrap().to_string(), "ada@example.com");
+}
+
+#[test]
+fn text_without_a_mail_address_or_unfit_for_a_header_is_none() {
+    for text in [
+        "",
+        "ada",
+        "@example.com",
+        "ada@",
+        "ada@localhost",
+        "ada@.com",
+        "ada@b@example.com",
+        "ada@example.com\r\nHost: example.org",
+        "ädä@example.com",
+        &"a".repeat(300),
+    ] {
+        assert_eq!(Contact::parse(text), Err(InvalidContact), "{text:?}");
+    }
+}

@@ -1,0 +1,51 @@
+use moothall_core::consult::GatherFailure;
+use moothall_core::evidence::Cik;
+
+use super::*;
+
+fn listing(ticker: &str, cik: u64, title: &str) -> Listing {
+    let cik = Cik::new(cik).unwrap();
+    Listing { ticker: Ticker::parse(ticker).unwrap(), cik, title: title.to_owned() }
+}
+
+#[track_caller]
+fn check(typed: &str, expected: &[&str]) {
+    let known = [
+        listing("AAPL", 1, "Apple Inc."),
+        listing("AAP", 2, "ADVANCE AUTO PARTS INC"),
+        listing("BRK-A", 3, "BERKSHIRE HATHAWAY INC"),
+        listing("BRK-B", 3, "BERKSHIRE HATHAWAY INC"),
+        listing("MSFT", 4, "MICROSOFT CORP"),
+    ];
+    let near = suggestions(&Ticker::parse(typed).unwrap(), &known);
+    let symbols: Vec<&str> = near.iter().map(|one| one.ticker.as_str()).collect();
+    assert_eq!(symbols, expected);
+}
+
+#[test]
+fn symbols_that_are_alike_are_suggested_nearest_first() {
+    check("APPL", &["AAPL"]);
+    check("AAPLE", &["AAPL", "AAP"]);
+    check("MSTF", &["MSFT"]);
+    check("QQQQQ", &[]);
+}
+
+#[test]
+fn company_whose_name_was_typed_is_suggested_alone_and_once() {
+    check("APPLE", &["AAPL"]);
+    check("MICROSOFT", &["MSFT"]);
+    check("BERKSHIRE", &["BRK-A"]);
+}
+
+#[test]
+fn failure_in_a_journal_keeps_its_class_and_its_words_and_the_cure() {
+    let error = unavailable("the facts", &EdgarError::RateLimited);
+    assert!(error.is_retryable && error.hint.is_some());
+    assert_eq!(
+        GatherFailure::from(error),
+        GatherFailure {
+            kind: GatherFailureKind::Unavailable,
+            detail: "the facts cannot be had: the service wants fewer requests; ask again after ten quiet minutes".to_owned(),
+        }
+    );
+}

@@ -1,0 +1,386 @@
+//! A workflow with real debates as children, a performer that speaks for everyone, and a store that
+//! dies where a test wants it to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+use moothall_core::consult::{Approval, board};
+use moothall_core::debate::{Calls, DebateInput};
+use moothall_core::model::{FailureKind, ModelFailure, ModelRequest, Purpose};
+use moothall_core::receipt::Timing;
+use moothall_core::{
+    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
+    Step, UnexpectedResult, Verdict, Workflow,
+};
+use moothall_engine::{Driver, Ended, EngineError, PerformFuture, Performed, Performer};
+use moothall_store::{
+    Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, Store, StoreFuture, StoredEvent,
+    Wish,
+};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::support::{World, reply};
+
+/// Calls of one debate: the opening, a decision maker in the first round, both in the second, and
+/// the score, for two decision makers.
+pub(crate) const CALLS_PER_MOVE: usize = 9;
+
+/// What a debate about a move starts with: two rounds, two decision makers.
+pub(crate) fn input(move_id: &str) -> DebateInput {
+    let board = board();
+    DebateInput {
+        move_id: move_id.to_owned(),
+        company: "Helix Instruments".to_owned(),
+        dossier: "F0: revenue of FY2025 was 412 million.".into(),
+        move_markdown: format!("# {move_id}: sell more\n\nIt pays [F0:Revenue:FY2025].").into(),
+        machine_findings: Vec::new(),
+        rounds: 2,
+        critic: board.critic,
+        decision_makers: board.decision_makers.into_iter().take(2).collect(),
+        metrics: board.metrics,
+        critic_model: "openai/gpt-4.1-mini".parse().unwrap(),
+        decision_maker_model: "openai/gpt-4.1-mini".parse().unwrap(),
+        calls: Calls::default(),
+    }
+}
+
+/// Starts a debate for each move. The second move is rewritten first, by this workflow itself: its
+/// effect `m2/rewrite` looks like one of the child `m2` and is not.
+#[derive(Debug)]
+pub(crate) struct Panel {
+    moves: usize,
+    ends: BTreeMap<EffectId, ChildEnd>,
+}
+
+impl Panel {
+    pub(crate) fn new(moves: usize) -> Self {
+        Self { moves, ends: BTreeMap::new() }
+    }
+
+    fn debate(number: usize) -> (EffectId, Effect) {
+        let id = format!("m{number}");
+        let request = ChildRequest::Debate(Box::new(input(&id)));
+        (id.parse().unwrap(), Effect::StartChild(request))
+    }
+}
+
+impl Workflow for Panel {
+    fn start(&mut self) -> Step {
+        let model = "openai/gpt-4.1-mini".parse().unwrap();
+        let rewrite = ModelRequest::ask(model, "Write m2 again.", 50);
+        let rewrite = Effect::CallModel(Box::new(rewrite));
+        let rewrite = (self.moves >= 2).then(|| ("m2/rewrite".parse().unwrap(), rewrite));
+        let others = (1..=self.moves).filter(|number| *number != 2).map(Self::debate);
+        Step {
+            perform: others.chain(rewrite).collect(),
+            publish: vec![RunEvent::of_run(RunEventBody::RunStarted {
+                workflow: "panel".to_owned(),
+            })],
+            outcome: None,
+        }
+    }
+
+    fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
+        let end = match result {
+            EffectResult::ModelReplied(_) if id.as_str() == "m2/rewrite" => {
+                return Ok(Step { perform: vec![Self::debate(2)], ..Step::default() });
+            }
+            EffectResult::ChildEnded(end) => *end,
+            other => panic!("{id}: {other:?}"),
+        };
+        let Isolation { class, fallback, .. } = end.isolation.clone();
+        let body = RunEventBody::Isolation {
+            effect_id: id.clone(),
+            move_id: id.to_string(),
+            class,
+            fallback,
+        };
+        let mut publish = vec![RunEvent::about(id, body)];
+        self.ends.insert(id.clone(), end);
+        let is_over = self.ends.len() == self.moves;
+        if is_over {
+            let verdict = Verdict::Pass;
+            publish.push(RunEvent::of_run(RunEventBody::RunFinished { verdict }));
+        }
+        let outcome = is_over.then(|| {
+            let text = self.ends.iter().map(|(id, end)| format!("{id} {}", said(end)));
+            let text = text.collect::<Vec<_>>().join("; ");
+            Outcome::new(Vec::new(), Conclusion::Answered { text, value: None })
+        });
+        Ok(Step { perform: Vec::new(), publish, outcome })
+    }
+}
+
+fn said(end: &ChildEnd) -> String {
+    match &end.outcome.conclusion {
+        Conclusion::Debated(debated) => debated.total_score.to_string(),
+        Conclusion::NotDebated { why } => why.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Speaks for the critic and the decision makers, always the same words for the same call.
+#[derive(Debug, Default)]
+pub(crate) struct Speaking {
+    pub(crate) asked: Mutex<Vec<String>>,
+    /// Told whenever something is asked.
+    pub(crate) was_asked: Notify,
+    /// Makes calls take from 0 to 3 ms, in an order that depends on it.
+    pub(crate) seed: Option<u64>,
+    /// How long each call takes.
+    pub(crate) latency: Duration,
+    /// Calls whose ids end so are refused by the budget.
+    pub(crate) refuse: Option<&'static str>,
+    /// Calls whose ids end so never return.
+    pub(crate) hang: Option<&'static str>,
+    pub(crate) at_once: AtomicUsize,
+    pub(crate) most_at_once: AtomicUsize,
+}
+
+impl Speaking {
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn hears(&self, id: &str) {
+        loop {
+            let mut again = std::pin::pin!(self.was_asked.notified());
+            again.as_mut().enable();
+            if self.asked.lock().unwrap().iter().any(|asked| asked == id) {
+                return;
+            }
+            again.await;
+        }
+    }
+}
+
+impl Performer for Speaking {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
+            self.asked.lock().unwrap().push(id.to_string());
+            self.was_asked.notify_waiters();
+            let under_way = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_at_once.fetch_max(under_way, Ordering::SeqCst);
+            if self.hang.is_some_and(|end| id.as_str().ends_with(end)) {
+                std::future::pending::<()>().await;
+            }
+            if let Some(seed) = self.seed {
+                let digest = Sha256Hex::of(format!("{seed} {id}").as_bytes()).to_string();
+                let draw = u64::from_str_radix(&digest[..4], 16).unwrap();
+                tokio::time::sleep(Duration::from_micros(draw % 3000)).await;
+            }
+            tokio::time::sleep(self.latency).await;
+            self.at_once.fetch_sub(1, Ordering::SeqCst);
+            let result = if self.refuse.is_some_and(|end| id.as_str().ends_with(end)) {
+                EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, "no money"))
+            } else {
+                reply(&words(id, request.purpose))
+            };
+            Performed { result, timing: Timing { latency_ms: 1, tries: 1 } }
+        })
+    }
+}
+
+/// What is said in a call: well-formed, and different for every call.
+pub(crate) fn words(id: &EffectId, purpose: Purpose) -> String {
+    let message = format!("What is said in {id} [F0:Revenue:FY2025].");
+    let digest = Sha256Hex::of(id.as_str().as_bytes()).to_string();
+    let score = |at: usize| 1 + u8::from_str_radix(&digest[at..=at], 16).unwrap() % 10;
+    match purpose {
+        Purpose::Critic => json!({
+            "message": message,
+            "objections": [{"id": "", "severity": "major", "text": format!("No proof in {id}."), "evidence": []}],
+            "withdrawn": [],
+        }),
+        Purpose::DecisionMaker => json!({
+            "message": message, "stance": "hold", "answers": [], "conceded": [], "scores": null,
+        }),
+        Purpose::Score => json!({
+            "message": message, "stance": "partial", "answers": [], "conceded": [],
+            "scores": {
+                "impact": score(0), "feasibility": score(1), "risk_adjusted_return": score(2),
+                "strategic_alignment": score(3), "reasoning": "It is so.",
+            },
+        }),
+        _ => json!(message),
+    }
+    .to_string()
+}
+
+pub(crate) fn driver(world: &World, performer: &Arc<Speaking>) -> Driver {
+    Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone())
+}
+
+pub(crate) async fn drive(
+    world: &World,
+    performer: &Arc<Speaking>,
+    moves: usize,
+) -> Result<Ended, EngineError> {
+    driver(world, performer).drive(&mut Panel::new(moves)).await
+}
+
+/// What a run leaves behind, without what may differ between equal runs: times, and the order of
+/// events of different moves.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) events: BTreeMap<String, RunEventBody>,
+    /// Rounds and ends in order, by move.
+    pub(crate) order: BTreeMap<String, Vec<String>>,
+    pub(crate) answers: BTreeMap<EffectId, (Sha256Hex, EffectResult)>,
+    pub(crate) outcome: Option<Outcome>,
+}
+
+impl World {
+    /// What is left of the run. Numbers have no gaps, and no key is there twice.
+    pub(crate) async fn left(&self) -> Left {
+        let events = self.store.events(&self.run_id, 0, u32::MAX).await.unwrap();
+        let numbers: Vec<u64> = events.iter().map(|stored| stored.seq).collect();
+        assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "no gaps");
+        let mut left = Left {
+            events: BTreeMap::new(),
+            order: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            outcome: self.store.run(&self.run_id).await.unwrap().unwrap().outcome,
+        };
+        for stored in events {
+            let RunEvent { key, body } = stored.event;
+            // Answers to what was asked together may come in any order; rounds may not.
+            if matches!(body, RunEventBody::SandboxRound { .. } | RunEventBody::Isolation { .. }) {
+                let of = key.split(['/', ':']).next().unwrap().to_owned();
+                left.order.entry(of).or_default().push(key.clone());
+            }
+            assert_eq!(left.events.insert(key.clone(), body), None, "{key} is there twice");
+        }
+        for (id, entry) in self.store.journal(&self.run_id).await.unwrap() {
+            left.answers.insert(id, (entry.request_sha256, entry.result));
+        }
+        left
+    }
+}
+
+/// When a store dies: in the commit with this number, counted from 1.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Death {
+    /// Before it is written.
+    Before(usize),
+    /// After it is written and before anyone hears of it.
+    After(usize),
+}
+
+/// A store that stops answering in some commit, as if the process had been killed there.
+#[derive(Debug)]
+pub(crate) struct Dying {
+    inner: Arc<dyn Store>,
+    death: Death,
+    commits: AtomicUsize,
+    died: Notify,
+}
+
+impl Dying {
+    pub(crate) fn new(inner: Arc<dyn Store>, death: Death) -> Arc<Self> {
+        Arc::new(Self { inner, death, commits: AtomicUsize::new(0), died: Notify::new() })
+    }
+
+    /// Drives a panel over a store that dies. `None` when it died, and how the run ended when it
+    /// ended before that.
+    pub(crate) async fn drive(
+        self: &Arc<Self>,
+        driver: impl FnOnce(Arc<dyn Store>) -> Driver,
+        moves: usize,
+    ) -> Option<Ended> {
+        let driver = driver(self.clone());
+        let mut panel = Panel::new(moves);
+        tokio::select! {
+            ended = driver.drive(&mut panel) => Some(ended.unwrap()),
+            () = self.died.notified() => None,
+        }
+    }
+
+    async fn die<T>(&self) -> T {
+        self.died.notify_one();
+        std::future::pending().await
+    }
+}
+
+impl Store for Dying {
+    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+            match self.death {
+                Death::Before(at) if number >= at => self.die().await,
+                Death::After(at) if number == at => {
+                    self.inner.commit(&id, commit).await?;
+                    self.die().await
+                }
+                Death::Before(_) | Death::After(_) => self.inner.commit(&id, commit).await,
+            }
+        })
+    }
+
+    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
+        self.inner.create_run(run)
+    }
+    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
+        self.inner.run(id)
+    }
+    fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
+        self.inner.runs(filter)
+    }
+    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch> {
+        self.inner.find_runs(prefix)
+    }
+    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
+        self.inner.journal(id)
+    }
+    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
+        self.inner.events(id, after, limit)
+    }
+    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
+        self.inner.keep_artifact(id, content)
+    }
+    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
+        self.inner.artifact(id, sha256)
+    }
+    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        self.inner.ask(id, wish)
+    }
+    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        self.inner.withdraw(id, wish)
+    }
+    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
+        self.inner.wishes(id)
+    }
+    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
+        self.inner.approve(id, approval)
+    }
+    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
+        self.inner.approvals(id)
+    }
+    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
+        self.inner.delete_run(id)
+    }
+}
+
+/// Random numbers that are the same for the same seed (SplitMix64).
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}

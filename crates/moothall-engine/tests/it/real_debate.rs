@@ -1,0 +1,163 @@
+//! Debates in real sandboxes: the same end as in this process, and logs that were written inside.
+//! What is missing fails a test with the words that say what to run.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use moothall_core::EffectResult;
+use moothall_core::sandbox::IsolationClass;
+use moothall_engine::{DebateRooms, Ended, Lobby, OnFailure, Walls};
+use moothall_sandbox::jail::JailCommand;
+use moothall_sandbox::{EngineName, Host, HostOptions, Policy, PoolOptions, SharedKernel};
+
+use crate::panel::{Panel, Speaking, driver};
+use crate::support::world;
+
+/// Everything that a real sandbox is made of, and the folder that goes with it.
+struct Real {
+    rooms: DebateRooms,
+    _state: tempfile::TempDir,
+}
+
+async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
+    let state = tempfile::tempdir().unwrap();
+    let options = HostOptions {
+        images: images(),
+        cache: target().join("tmp/sandboxes"),
+        state: state.path().to_owned(),
+        guest: guest(),
+        jail: jail(),
+    };
+    let policy = Policy {
+        engine: Some(engine),
+        minimum: IsolationClass::SharedKernel,
+        shared_kernel: SharedKernel::Refused,
+    };
+    let host = Host::open(options).unwrap();
+    let options = PoolOptions { idle, memory_bytes };
+    let rooms = DebateRooms::open(&host, &policy, options).await.unwrap();
+    Real { rooms, _state: state }
+}
+
+/// The images: `MOOTHALL_TEST_IMAGES`, or where `.ci/run` builds them.
+fn images() -> PathBuf {
+    let given = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
+    let images = given.unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("a home");
+        Path::new(&home).join(".cache/moothall/images-data/images")
+    });
+    assert!(
+        images.join("tags/debate").exists(),
+        "there is no image `debate` in {}: run `moothall image build debate` with that folder, or \
+         set MOOTHALL_TEST_IMAGES",
+        images.display()
+    );
+    images
+}
+
+/// The agent's static binary: `MOOTHALL_TEST_GUEST`, or where `cargo xtask guest` puts it.
+fn guest() -> &'static [u8] {
+    static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
+    GUEST.get_or_init(|| {
+        let given = std::env::var_os("MOOTHALL_TEST_GUEST").map(PathBuf::from);
+        let path = given.unwrap_or_else(|| target().join("guest/moothall-guest"));
+        fs_err::read(&path).unwrap_or_else(|error| {
+            panic!("{error}: run `cargo xtask guest`, or set MOOTHALL_TEST_GUEST")
+        })
+    })
+}
+
+fn jail() -> JailCommand {
+    let program = profile().join("moothall-jail");
+    assert!(program.exists(), "there is no jail: run `cargo build -p moothall-sandbox --bins`");
+    JailCommand { program, args: Vec::new() }
+}
+
+/// The folder of this build's programs: this test is in `deps` below it.
+fn profile() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(2).expect("a folder of programs").to_owned()
+}
+
+fn target() -> PathBuf {
+    profile().parent().expect("a target folder").to_owned()
+}
+
+async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName) {
+    let here = world().await;
+    driver(&here, &Arc::default()).drive(&mut Panel::new(2)).await.unwrap();
+
+    let real = open(engine, 2, 2 << 30).await;
+    let lobby = Arc::new(Lobby::new(real.rooms.clone()));
+    let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fail };
+    let there = world().await;
+    let performer = Arc::new(Speaking::default());
+    let began = Instant::now();
+    let ended = driver(&there, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    println!("{engine}: two short debates in {:?}", began.elapsed());
+    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+
+    let (here, there) = (here.left().await, there.left().await);
+    assert_eq!(here.order, there.order);
+    for (id, (request, result)) in &there.answers {
+        let EffectResult::ChildEnded(end) = result else {
+            assert_eq!(here.answers.get(id), Some(&(*request, result.clone())));
+            continue;
+        };
+        let EffectResult::ChildEnded(expected) = &here.answers[id].1 else { panic!("{id}") };
+        assert_eq!(end.outcome, expected.outcome);
+        let attestation = end.isolation.attestation.as_deref().unwrap();
+        assert_eq!(attestation.engine, engine.as_str());
+        assert_eq!(end.isolation.class, attestation.class);
+        assert!(end.isolation.class > IsolationClass::SharedKernel);
+        assert_eq!(end.isolation.fallback, None);
+        assert_eq!(end.isolation.logs.keys().collect::<Vec<_>>(), ["i1.json", "i2.json"]);
+    }
+    real.rooms.shut_down().await;
+}
+
+async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineName) {
+    // Memory for one at a time: who waits gets the sandbox of who is idle.
+    let real = open(engine, 0, 400 << 20).await;
+    let lobby = Lobby::new(real.rooms.clone()).idle(Duration::from_millis(1));
+    let walls = Walls::Rooms { lobby: Arc::new(lobby), on_failure: OnFailure::Fail };
+    let world = world().await;
+    let latency = Duration::from_millis(200);
+    let performer = Arc::new(Speaking { latency, ..Speaking::default() });
+    let began = Instant::now();
+    let ended = driver(&world, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    println!("{engine}: two short debates that take turns in {:?}", began.elapsed());
+    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    let left = world.left().await;
+    let ends = left.answers.values().filter_map(|(_, result)| match result {
+        EffectResult::ChildEnded(end) => Some(&end.isolation),
+        _ => None,
+    });
+    assert!(ends.clone().all(|isolation| isolation.class > IsolationClass::SharedKernel));
+    assert_eq!(ends.count(), 2);
+    real.rooms.shut_down().await;
+}
+
+mod real_microvm {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_debate_in_a_microvm_ends_like_one_in_this_process() {
+        a_debate_in_a_sandbox_ends_like_one_in_this_process(EngineName::Microvm).await;
+    }
+
+    #[tokio::test]
+    async fn a_microvm_that_is_given_back_is_replayed_into_a_fresh_one() {
+        a_guest_that_is_given_back_is_replayed_into_a_fresh_one(EngineName::Microvm).await;
+    }
+}
+
+mod real_runsc {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_debate_in_gvisor_ends_like_one_in_this_process() {
+        a_debate_in_a_sandbox_ends_like_one_in_this_process(EngineName::Runsc).await;
+    }
+}

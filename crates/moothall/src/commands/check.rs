@@ -1,0 +1,217 @@
+//! `moothall check`: the numbers of a text against what a company filed.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::Path;
+
+use moothall_core::claims::{
+    Checker, Claim, Known, MAX_TEXT_BYTES, Support, advice_language, sentences,
+};
+use moothall_core::evidence::Evidence;
+use moothall_core::{Finding, Verdict};
+use serde_json::{Value, json};
+
+use super::facts;
+use crate::args::{CheckArgs, Global};
+use crate::error::{CliError, Exit};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
+
+/// The longest text that is read.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// The longest piece of a sentence that is shown.
+const SENTENCE_CHARS: usize = 160;
+
+pub(super) fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<Exit> {
+    let text = read(&args.file)?;
+    let evidence = facts::gather(global, &args.facts, &args.evidence)?;
+    let checked = Checked::of(&text, &evidence);
+    if args.json {
+        let report = checked.report(&args.file, &evidence)?;
+        terminal::print(&format!("{report:#}\n"))?;
+    } else {
+        terminal::print(&checked.page(&evidence)?)?;
+    }
+    Ok(match checked.verdict() {
+        Verdict::Pass => Exit::Fine,
+        Verdict::NeedsPerson => Exit::NeedsPerson,
+        Verdict::Fail => Exit::VerdictNegative,
+    })
+}
+
+fn read(file: &Path) -> Result<String, CliError> {
+    let unreadable =
+        |error: std::io::Error| CliError::usage("the text cannot be read").with_source(error);
+    let mut text = String::new();
+    let mut source: Box<dyn std::io::Read> = if file == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(fs_err::File::open(file).map_err(unreadable)?)
+    };
+    source.by_ref().take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(CliError::usage(format!("the text is longer than {MAX_FILE_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+/// A text and what the check says about it.
+struct Checked {
+    /// The sentence of each claim, in the same order.
+    claims: Vec<(Claim, String)>,
+    findings: Vec<Finding>,
+}
+
+impl Checked {
+    fn of(text: &str, evidence: &Evidence) -> Self {
+        let checker = Checker::new(Known::from(evidence));
+        let mut claims = Vec::new();
+        let mut findings = Vec::new();
+        let mut sentences_before: u32 = 0;
+        for piece in pieces(text) {
+            let ranges = sentences(piece);
+            for claim in checker.check(piece) {
+                let range = ranges.get(claim.sentence as usize).cloned().unwrap_or_default();
+                let sentence = piece.get(range).unwrap_or_default().trim().to_owned();
+                let number = claim.sentence.saturating_add(sentences_before);
+                claims.push((Claim { sentence: number, ..claim }, sentence));
+            }
+            findings.extend(advice_language(piece).iter().map(|phrase| phrase.finding("text")));
+            sentences_before += u32::try_from(ranges.len()).unwrap_or(u32::MAX);
+        }
+        findings.extend(claims.iter().filter_map(|(claim, _)| claim.finding("text")));
+        Self { claims, findings }
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict::of(&self.findings)
+    }
+
+    fn support(&self) -> Support {
+        Support::of(self.claims.iter().map(|(claim, _)| claim))
+    }
+
+    fn flagged(&self) -> impl Iterator<Item = &(Claim, String)> {
+        self.claims.iter().filter(|(claim, _)| claim.verdict.is_flagged())
+    }
+
+    fn advice(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.rule.to_string() == "claims.advice")
+    }
+
+    fn page(&self, evidence: &Evidence) -> Result<String, CliError> {
+        let sheet = facts::sheet_of(evidence)?;
+        let company = &evidence.company;
+        let mut text = format!(
+            "{BOLD}{}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
+            harmless_line(&company.name),
+            company.ticker,
+            sheet.as_of,
+            sheet.hash()
+        );
+        if company.fictional {
+            let _ = writeln!(text, "{YELLOW}fictional: {}{YELLOW:#}", facts::FICTION);
+        }
+        for warning in evidence.warnings() {
+            let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", harmless_line(&warning));
+        }
+        text.push('\n');
+        for (claim, sentence) in self.flagged() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "{YELLOW}{}{YELLOW:#}  {BOLD}{}{BOLD:#}  in sentence {}",
+                claim.verdict,
+                harmless_line(&claim.printed),
+                claim.sentence.saturating_add(1)
+            );
+            if !claim.detail.is_empty() {
+                let _ = writeln!(text, "    {}", harmless_line(&claim.detail));
+            }
+            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&harmless_line(sentence)));
+        }
+        for finding in self.advice() {
+            let message = harmless_line(&finding.message);
+            let _ = writeln!(text, "{YELLOW}ADVICE{YELLOW:#}  {message}");
+        }
+        let _ = writeln!(text, "{}", support_words(self.support()));
+        let verdict = self.verdict();
+        let style = if verdict == Verdict::Pass { GREEN } else { YELLOW };
+        let _ = writeln!(text, "verdict   {style}{verdict}{style:#}");
+        Ok(text)
+    }
+
+    fn report(&self, file: &Path, evidence: &Evidence) -> Result<Value, CliError> {
+        let sheet = facts::sheet_of(evidence)?;
+        let support = self.support();
+        let claim = |(claim, sentence): &(Claim, String)| {
+            json!({
+                "sentence": claim.sentence.saturating_add(1),
+                "text": sentence,
+                "kind": claim.kind,
+                "printed": claim.printed,
+                "verdict": claim.verdict,
+                "flagged": claim.verdict.is_flagged(),
+                "holds_back": claim.verdict.holds_back(),
+                "detail": claim.detail,
+            })
+        };
+        Ok(json!({
+            "file": file,
+            "company": evidence.company,
+            "fictional": evidence.company.fictional,
+            "as_of": sheet.as_of,
+            "f0_sha256": sheet.hash(),
+            "warnings": evidence.warnings(),
+            "verdict": self.verdict(),
+            "support": {
+                "supported": support.supported,
+                "assumed": support.assumed,
+                "flagged": support.flagged,
+                "total": support.total,
+                "per_thousand": support.per_thousand(),
+            },
+            "claims": self.claims.iter().map(claim).collect::<Vec<_>>(),
+            "findings": self.findings,
+        }))
+    }
+}
+
+fn support_words(support: Support) -> String {
+    let Support { supported, assumed, flagged, total } = support;
+    let Some(per_thousand) = support.per_thousand() else {
+        return "numbers   none that the check reads".to_owned();
+    };
+    let share = format!("{}.{}%", per_thousand / 10, per_thousand % 10);
+    format!(
+        "numbers   {supported} of {total} supported ({share}), {assumed} assumed, {flagged} flagged"
+    )
+}
+
+fn cut(text: &str) -> String {
+    let shown: String = text.chars().take(SENTENCE_CHARS).collect();
+    if shown.len() < text.len() { format!("{shown}…") } else { shown }
+}
+
+/// The text in pieces that the checker takes, divided between paragraphs: what a sentence means does
+/// not reach beyond its paragraph.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > MAX_TEXT_BYTES {
+        let mut most = MAX_TEXT_BYTES;
+        while !rest.is_char_boundary(most) {
+            most -= 1;
+        }
+        // Without an end of a paragraph the checker says what it did not look at.
+        let Some(end) = rest[..most].rfind("\n\n") else { break };
+        let (piece, behind) = rest.split_at(end + 2);
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! `moothall committee`: who sits on a committee, as a file that people read and edit.
+
+mod file;
+
+use std::path::Path;
+
+use moothall_core::consult::{Committee, board};
+use serde_json::json;
+
+use crate::args::CommitteeCommand;
+use crate::config::Problem;
+use crate::error::{CliError, Exit};
+use crate::terminal::{self, DIM};
+
+pub(super) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
+    match command {
+        CommitteeCommand::Show { committee, json } => {
+            let committee = find(committee.as_deref())?;
+            if *json {
+                terminal::print(&format!("{:#}\n", serde_json::to_value(&committee)?))?;
+            } else {
+                // A file of somebody else's may hold anything; for a terminal it is made harmless.
+                terminal::print_answer(&file::render(&committee))?;
+            }
+            Ok(Exit::Fine)
+        }
+        CommitteeCommand::Check { file, json } => check(file, *json),
+        CommitteeCommand::New { file } => new(file),
+    }
+}
+
+/// The committee that a person means by a name or a file; the built-in one where nothing is said.
+pub(super) fn find(words: Option<&str>) -> Result<Committee, CliError> {
+    let built_in = board();
+    match words {
+        None => Ok(built_in),
+        Some(name) if name == built_in.name => Ok(built_in),
+        Some(words) => {
+            let path = Path::new(words);
+            // A word that could only be a name is not looked for on the disk.
+            let is_path = words.contains('/') || words.contains('.') || path.exists();
+            if !is_path {
+                return Err(CliError::usage(format!("there is no committee called `{words}`"))
+                    .with_hint(
+                        "the built-in one is `board`; a file of your own is named by its path, and \
+                         `moothall committee new FILE` writes one",
+                    ));
+            }
+            file::read(path)?.map_err(|problems| refusal(path, &problems))
+        }
+    }
+}
+
+fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+    let committee = match file::read(path)? {
+        Ok(committee) => committee,
+        Err(problems) => {
+            if as_json {
+                let report = json!({ "usable": false, "problems": problems });
+                terminal::print(&format!("{report:#}\n"))?;
+                return Ok(Exit::Usage);
+            }
+            let Some((last, others)) = problems.split_last() else {
+                return Err(refusal(path, &problems).into());
+            };
+            others.iter().for_each(|problem| terminal::show_error(&error(problem)));
+            return Err(error(last).into());
+        }
+    };
+    let moves: u32 = committee.shares(None).iter().sum();
+    if as_json {
+        let report = json!({
+            "usable": true,
+            "name": committee.name,
+            "moves": moves,
+            "rounds": committee.rounds,
+            "top_score": committee.top_score(),
+        });
+        terminal::print(&format!("{report:#}\n"))?;
+        return Ok(Exit::Fine);
+    }
+    terminal::print(&format!(
+        "{} can sit: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
+        terminal::harmless_line(&committee.name),
+        counted(committee.analysts.len(), "analyst"),
+        "one critic",
+        counted(committee.decision_makers.len(), "decision maker"),
+        committee.rounds,
+        committee.top_score(),
+    ))?;
+    Ok(Exit::Fine)
+}
+
+fn new(path: &Path) -> anyhow::Result<Exit> {
+    let text = file::render(&board());
+    let written = fs_err::OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = written.map_err(|error| {
+        let refused = CliError::usage("the committee file cannot be written").with_source(error);
+        match path.symlink_metadata() {
+            Ok(_) => refused.with_hint("choose another name: nothing that exists is replaced"),
+            Err(_) => refused,
+        }
+    })?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    let shown = path.display();
+    terminal::note(&format!(
+        "{DIM}wrote {shown}; edit it, then: moothall committee check {shown}{DIM:#}\n"
+    ));
+    Ok(Exit::Fine)
+}
+
+/// Why a file cannot be used: its first mistake, and how many more there are.
+fn refusal(path: &Path, problems: &[Problem]) -> CliError {
+    let Some((first, others)) = problems.split_first() else {
+        return CliError::usage(format!("{} cannot be used", path.display()));
+    };
+    let shown = path.display();
+    let more = match others.len() {
+        0 => None,
+        1 => Some(format!("`moothall committee check {shown}` shows 1 more problem")),
+        many => Some(format!("`moothall committee check {shown}` shows {many} more problems")),
+    };
+    let hints: Vec<String> = first.hint.iter().cloned().chain(more).collect();
+    let refused = CliError::usage(first.message.clone());
+    if hints.is_empty() { refused } else { refused.with_hint(hints.join("\nhint: ")) }
+}
+
+fn error(problem: &Problem) -> CliError {
+    let error = CliError::usage(problem.message.clone());
+    match &problem.hint {
+        Some(hint) => error.with_hint(hint.clone()),
+        None => error,
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

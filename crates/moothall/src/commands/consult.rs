@@ -1,0 +1,303 @@
+//! `moothall consult`: strategic moves for a listed company, on trial.
+
+mod board;
+mod draw;
+mod drive;
+mod estimate;
+mod input;
+mod kept;
+mod plain;
+mod prepare;
+mod reading;
+mod report;
+mod screen;
+mod show;
+mod summary;
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use moothall_core::MicroUsd;
+use moothall_core::consult::{Consult, ConsultInput, EvidenceSource};
+use moothall_core::evidence::Evidence;
+use moothall_engine::RunRecord;
+use moothall_models::{Budget, Ledger};
+
+use self::drive::{Left, drive};
+use self::estimate::{Bill, Cap};
+use self::kept::Settings;
+use self::prepare::Ready;
+use self::report::{Files, finish};
+use self::screen::{Screen, SharedScreen, Style, shown};
+use super::resume::{Found, refuse_if_over, unlocked};
+use super::{Interruptible, interruptible, runtime, words};
+use crate::args::{ConsultArgs, Global, ResumeArgs};
+use crate::config::{ConsultSection, FoundBy, Loaded, Origin};
+use crate::context::Context;
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local};
+use crate::logging;
+use crate::terminal::{self, BOLD, DIM, YELLOW};
+
+pub(super) use self::kept::Kept;
+pub(super) use self::reading::Reading;
+pub(super) use self::show::show;
+use self::summary::DOES_NOT_EXIST;
+pub(super) use self::summary::marks;
+
+/// How long the sandboxes of a run that somebody left may take to be gone.
+const CLEANING_UP: Duration = Duration::from_secs(3);
+
+/// The longest answer to a question of ours.
+const LONGEST_ANSWER: u64 = 100;
+
+pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
+    let mut settings = Settings::from_args(args)?;
+    let context = Context::load(global.config.as_deref(), settings.flags(args.model.as_ref())?)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    let input = input::input(&context, args)?;
+    let bill = Bill::of(&context.catalog, &input);
+    let cap = bill.cap(context.budget());
+    if args.estimate {
+        let text = if args.json { format!("{:#}\n", bill.json(cap)) } else { bill.text(cap) };
+        terminal::print(&text)?;
+        return Ok(Exit::Fine);
+    }
+    // The budget that holds is kept, wherever it comes from: whoever resumes the run has it too.
+    let budget = cap.budget();
+    (settings.budget_micro_usd, settings.budget_tokens) = (budget.usd, budget.tokens);
+    let kept = Kept { consult: input, settings };
+    let screen = screen(&kept, args.json);
+    let files = Files {
+        receipt: args.receipt.clone(),
+        events: args.events.clone(),
+        memo: args.memo.clone(),
+        artifacts: args.artifacts.clone(),
+        json: args.json,
+    };
+
+    runtime()?.block_on(async {
+        let (ready, evidence) = prepared(&screen, "looking at the filings", async {
+            let ready = Ready::find(&context, &kept).await?;
+            let evidence = ready.preflight(&kept.consult).await?;
+            Ok((ready, evidence))
+        })
+        .await?;
+        shown(&screen).hide();
+        introduce(&kept, evidence.as_ref(), &bill, cap, args.json);
+        note_walls(&ready, args.json);
+        if kept.settings.replay.is_none() {
+            consent(&context, &bill, args).await?;
+        }
+        ready.expect();
+        let local = Local::open(&context.loaded.places.folders).await?;
+        let title = title(&kept.consult, evidence.as_ref());
+        let model = &kept.consult.models.default;
+        let new = local::new_run(Consult::NAME, &title, model, serde_json::to_value(&kept)?)?;
+        let run_id = new.run_id.clone();
+        let _lock = local.lock(&run_id).await.map_err(unlocked)?;
+        local.store.create_run(new).await.map_err(local::broken)?;
+        let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), &screen).await;
+        end(&ready, &left).await;
+        finish(&context, &*local.store, &run_id, &left?, &files).await
+    })
+}
+
+pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow::Result<Exit> {
+    let Found { runtime, local, row } = found;
+    let mut kept = Kept::read(&row.input)?;
+    kept.settings.budget_micro_usd = args.budget.or(kept.settings.budget_micro_usd);
+    kept.settings.budget_tokens = args.budget_tokens.or(kept.settings.budget_tokens);
+    let model = kept.consult.models.default.clone();
+    let context = Context::load(global.config.as_deref(), kept.settings.flags(Some(&model))?)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    let screen = screen(&kept, args.json);
+    let files = Files {
+        receipt: args.receipt.clone(),
+        events: args.events.clone(),
+        memo: kept.settings.memo.clone(),
+        artifacts: kept.settings.artifacts.clone(),
+        json: args.json,
+    };
+
+    runtime.block_on(async {
+        let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
+        // Again: its driver may have come to the end while we waited for the lock.
+        let row = local.find(row.run_id.as_str()).await?;
+        refuse_if_over(&row)?;
+        let ready =
+            prepared(&screen, "looking for a sandbox", Ready::find(&context, &kept)).await?;
+        note_walls(&ready, args.json);
+        ready.expect();
+        let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+        shown(&screen).catch_up(&record.events);
+        let budget =
+            Budget { usd: kept.settings.budget_micro_usd, tokens: kept.settings.budget_tokens };
+        let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
+        let left = drive(&ready, local, &row.run_id, &kept, ledger, &screen).await;
+        end(&ready, &left).await;
+        finish(&context, &*local.store, &row.run_id, &left?, &files).await
+    })
+}
+
+fn screen(kept: &Kept, json: bool) -> SharedScreen {
+    let models: Vec<String> =
+        kept.consult.models.distinct().iter().map(ToString::to_string).collect();
+    let mut screen = Screen::new(Style::choose(json), models.join(", "));
+    screen.set_budget(kept.settings.budget_micro_usd);
+    Arc::new(Mutex::new(screen))
+}
+
+/// Does what comes before the run. Nothing is lost if a person gives up here.
+async fn prepared<T>(
+    screen: &SharedScreen,
+    what: &str,
+    work: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    shown(screen).wait_for(what);
+    let ticking = async {
+        let mut tick = tokio::time::interval(screen::TICK);
+        loop {
+            tick.tick().await;
+            shown(screen).tick();
+        }
+    };
+    // Boxed: a gathering under way is large.
+    let work = Box::pin(work);
+    let done = interruptible(async {
+        tokio::select! {
+            done = work => done,
+            never = ticking => never,
+        }
+    })
+    .await;
+    shown(screen).hide();
+    match done {
+        Interruptible::Done(done) => done,
+        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+    }
+}
+
+/// Sandboxes go away in their own time, but nobody who leaves waits for long.
+async fn end(ready: &Ready, left: &anyhow::Result<Left>) {
+    match left {
+        Ok(Left::Ended(_)) => ready.shut_down().await,
+        Ok(Left::Interrupted) | Err(_) => {
+            let _ = tokio::time::timeout(CLEANING_UP, ready.shut_down()).await;
+        }
+    }
+}
+
+/// Says who it is about and what it takes.
+fn introduce(kept: &Kept, evidence: Option<&Evidence>, bill: &Bill, cap: Cap, json: bool) {
+    if json {
+        return;
+    }
+    let input = &kept.consult;
+    let (ticker, mut facts) = (&input.gather.ticker, Vec::new());
+    let name = evidence.map_or_else(|| ticker.clone(), |found| words::line(&found.company.name));
+    if evidence.is_some_and(|found| found.company.fictional) {
+        facts.push(DOES_NOT_EXIST.to_owned());
+    }
+    if input.gather.source == EvidenceSource::Synthetic {
+        facts.push("evidence that a model makes up".to_owned());
+    }
+    if let Some(evidence) = evidence {
+        facts.push(words::line(&evidence.provenance.to_string()));
+        facts.extend(evidence.sheet.as_ref().map(|sheet| format!("as of {}", sheet.as_of)));
+    }
+    facts.push(bill.line());
+    match cap.budget() {
+        Budget { usd: Some(usd), .. } => facts.push(format!("at most {}", draw::cents(usd))),
+        Budget { tokens: Some(tokens), .. } => {
+            facts.push(format!("at most {} tokens", draw::short_number(tokens)));
+        }
+        Budget { .. } => {}
+    }
+    terminal::note(&format!(
+        "{BOLD}{name}{BOLD:#} ({ticker}) {DIM}· {}{DIM:#}\n",
+        facts.join(" · ")
+    ));
+    for warning in evidence.map(Evidence::warnings).unwrap_or_default() {
+        terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", words::line(&warning)));
+    }
+}
+
+/// Says once, before anything is spent, that debates go without a sandbox, and how to get one.
+fn note_walls(ready: &Ready, json: bool) {
+    if let (Some(why), false) = (&ready.without_walls, json) {
+        terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", words::cut(why, 300)));
+    }
+}
+
+/// Money is spent with the person's consent: asked for where it may be much, and never taken for
+/// granted where nobody can be asked.
+async fn consent(context: &Context, bill: &Bill, args: &ConsultArgs) -> Result<(), CliError> {
+    let most = ask_above(&context.loaded);
+    let is_much = match bill.cost {
+        _ if bill.free => false,
+        Some(range) => range.high > most,
+        None => true,
+    };
+    if args.yes || !is_much {
+        return Ok(());
+    }
+    if !(io::stdin().is_terminal() && terminal::stderr_is_terminal()) {
+        let words = format!("nobody can be asked whether this may be spent: {}", bill.line());
+        return Err(CliError::usage(words).with_hint(format!(
+            "say `--yes`, take fewer `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
+             (it is {most})"
+        )));
+    }
+    terminal::note("Shall it begin? [y/N] ");
+    let answer = answer().await;
+    if answer.is_none() {
+        // The terminal shows `^C` behind the question.
+        terminal::note("\n");
+    }
+    match answer.as_deref().map(str::trim) {
+        Some("y" | "Y" | "yes" | "Yes") => Ok(()),
+        _ => Err(CliError::new(Exit::Cancelled, "nothing was started")),
+    }
+}
+
+/// What may be spent without a question. A moothall.toml that merely lies in the working folder may
+/// come from a stranger, who may not be generous with the user's money.
+fn ask_above(loaded: &Loaded) -> MicroUsd {
+    let configured = loaded.resolved.config.consult.ask_above_usd;
+    let from_folder = loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+    match loaded.resolved.origin("consult.ask_above_usd") {
+        Origin::File { .. } | Origin::DotEnv { .. } if from_folder => {
+            configured.min(ConsultSection::default().ask_above_usd)
+        }
+        _ => configured,
+    }
+}
+
+/// The line that the person types; nothing after Ctrl-C. In a thread that nobody waits for, because
+/// reading from a terminal cannot be stopped.
+async fn answer() -> Option<String> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        let read = io::Read::take(io::stdin().lock(), LONGEST_ANSWER).read_line(&mut answer);
+        let _ = tell.send(read.ok().map(|_| answer));
+    });
+    match interruptible(told).await {
+        Interruptible::Done(told) => told.ok().flatten(),
+        Interruptible::Cancelled => None,
+    }
+}
+
+/// What people see in a list.
+fn title(input: &ConsultInput, evidence: Option<&Evidence>) -> String {
+    let ticker = &input.gather.ticker;
+    let moves: u32 = input.committee.shares(input.moves).iter().sum();
+    let rounds = input.committee.rounds;
+    let name = match evidence {
+        Some(found) => format!("{ticker} {}", words::line(&found.company.name)),
+        None => format!("{ticker} (made-up evidence)"),
+    };
+    format!("{name}: {moves} moves, {rounds} rounds")
+}

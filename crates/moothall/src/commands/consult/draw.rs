@@ -1,0 +1,438 @@
+//! A [`Board`] as lines of a given width. Pure, so that every frame can be tested.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anstyle::Style;
+use moothall_core::MicroUsd;
+use moothall_core::consult::EvidenceSource;
+use moothall_core::debate::Stance;
+
+use super::board::{Board, LAYERS, Lane, Progress};
+use crate::terminal::{BOLD, DIM, GREEN, YELLOW, harmless_line};
+
+/// Below this many columns there is one line.
+const LEAST_COLUMNS: usize = 60;
+
+/// From this many columns marks are words.
+const WIDE_COLUMNS: usize = 100;
+
+const PLAIN: Style = Style::new();
+
+/// What a frame needs beside the board.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+    /// Since the run began, or goes on.
+    pub(super) elapsed: Duration,
+    pub(super) now_ms: u64,
+    pub(super) budget: Option<MicroUsd>,
+    /// Who speaks, in a few words.
+    pub(super) models: &'a str,
+    /// What the person should know now, such as that the run is about to pause.
+    pub(super) notice: Option<&'a str>,
+}
+
+/// A line of styled parts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line(Vec<(Style, String)>);
+
+impl Line {
+    fn push(&mut self, style: Style, text: impl Into<String>) {
+        self.0.push((style, text.into()));
+    }
+
+    fn columns(&self) -> usize {
+        self.0.iter().map(|(_, text)| columns(text)).sum()
+    }
+
+    /// Without colour.
+    pub(super) fn plain(&self) -> String {
+        let whole: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
+        whole.trim_end().to_owned()
+    }
+
+    /// With colour.
+    pub(super) fn painted(&self) -> String {
+        let mut painted = String::new();
+        for (style, text) in &self.0 {
+            // Writing to a String cannot fail.
+            let _ = write!(painted, "{style}{text}{style:#}");
+        }
+        painted
+    }
+
+    /// Cut to so many columns.
+    fn fit(self, most: usize) -> Self {
+        let mut left = most;
+        let mut fitted = Vec::new();
+        for (style, text) in self.0 {
+            let wide = columns(&text);
+            if wide > left {
+                fitted.push((style, cut(&text, left)));
+                break;
+            }
+            left -= wide;
+            fitted.push((style, text));
+        }
+        Self(fitted)
+    }
+}
+
+/// The board as a frame: many lines where there is room, one where there is not.
+pub(super) fn draw(board: &Board, frame: Frame<'_>) -> Vec<Line> {
+    // The last column stays free: a terminal may break the line after it.
+    let most = frame.columns.saturating_sub(1);
+    let whole = whole(board, frame);
+    let fits = frame.columns >= LEAST_COLUMNS && whole.len() < frame.rows;
+    let lines = if fits { whole } else { vec![one_line(board, frame)] };
+    lines.into_iter().map(|line| line.fit(most)).collect()
+}
+
+fn whole(board: &Board, frame: Frame<'_>) -> Vec<Line> {
+    let mut lines = vec![head(board, frame), layers(board, frame.columns)];
+    let debates = board.lanes.values().any(|lane| lane.halves.is_some());
+    if debates {
+        lines.extend(lanes(board, frame.columns));
+    } else {
+        lines.extend(agents(board));
+    }
+    lines.extend(figures(board, frame));
+    lines.push(last_line(board, frame));
+    lines
+}
+
+fn head(board: &Board, frame: Frame<'_>) -> Line {
+    let mut line = Line::default();
+    let ticker = if board.ticker.is_empty() { "…" } else { &board.ticker };
+    line.push(BOLD, harmless_line(ticker));
+    if board.source == EvidenceSource::Synthetic {
+        line.push(YELLOW, "  evidence made up by a model");
+    }
+    let moves = if board.moves == 1 { "" } else { "s" };
+    let rounds = if board.rounds == 1 { "" } else { "s" };
+    line.push(
+        DIM,
+        format!(
+            "  {} move{moves}, {} round{rounds} each · {}",
+            board.moves,
+            board.rounds,
+            harmless_line(frame.models)
+        ),
+    );
+    let clock = clock(frame.elapsed);
+    let room = frame.columns.saturating_sub(1 + clock.len() + 2);
+    let mut line = line.fit(room);
+    let gap = (room + 2).saturating_sub(line.columns());
+    line.push(PLAIN, " ".repeat(gap));
+    line.push(DIM, clock);
+    line
+}
+
+fn layers(board: &Board, wide: usize) -> Line {
+    let mut line = Line::default();
+    for (number, (name, progress)) in LAYERS.iter().zip(board.layers).enumerate() {
+        if number > 0 {
+            line.push(PLAIN, "   ");
+        }
+        match progress {
+            Progress::Waiting => line.push(DIM, format!("· {name}")),
+            Progress::Running => line.push(BOLD, format!("▸ {name}")),
+            Progress::Done => line.push(GREEN, format!("✓ {name}")),
+        }
+        if *name == "debate" && progress != Progress::Waiting {
+            line.push(DIM, format!(" {}/{}", board.scored(), board.lanes.len()));
+        }
+    }
+    let gap = wide.saturating_sub(1 + line.columns() + columns(LEGEND));
+    if gap >= 4 && !board.lanes.is_empty() {
+        line.push(PLAIN, " ".repeat(gap));
+        line.push(DIM, LEGEND);
+    }
+    line
+}
+
+/// What the signs of decision makers mean.
+const LEGEND: &str = "● holds  ◐ grants a part  ○ concedes";
+
+fn agents(board: &Board) -> Vec<Line> {
+    let id = board.agents.iter().map(|agent| columns(&agent.id)).max().unwrap_or(0);
+    let name = board.agents.iter().map(|agent| columns(&agent.persona)).max().unwrap_or(0);
+    let line = |agent: &super::board::Agent| {
+        let mut line = Line::default();
+        let done = agent.outputs.is_some();
+        line.push(if done { GREEN } else { BOLD }, if done { "  ✓ " } else { "  ▸ " });
+        line.push(PLAIN, padded(&harmless_line(&agent.id), id + 2));
+        line.push(DIM, padded(&harmless_line(&agent.persona), name + 2));
+        if let Some(outputs) = &agent.outputs {
+            let said = match outputs.is_empty() {
+                true => "nothing usable".to_owned(),
+                false => harmless_line(&outputs.join(" ")),
+            };
+            line.push(PLAIN, said);
+        }
+        line
+    };
+    board.agents.iter().map(line).collect()
+}
+
+fn lanes(board: &Board, wide: usize) -> Vec<Line> {
+    let most = wide.saturating_sub(1);
+    let id = board.lanes.keys().map(|(_, id)| columns(id)).max().unwrap_or(0);
+    let members = members(board);
+    let bar = board.rounds.clamp(1, 20) as usize;
+    let marks = if wide >= WIDE_COLUMNS { 15 } else { 3 };
+    // Space, id, gap, title, gap, bar, gap, stances, gap, score, gap, marks.
+    let beside = 1 + id + 2 + 2 + bar + 2 + members.len().max(1) + 2 + 7 + 2 + marks;
+    let title = most.saturating_sub(beside);
+    let lane = |((_, move_id), lane): (&(u32, String), &Lane)| {
+        let mut line = Line::default();
+        let over = lane.score.is_some();
+        let waits = lane.halves.is_none();
+        line.push(if waits { DIM } else { BOLD }, format!(" {}", padded(move_id, id + 2)));
+        let words = lane.title.as_deref().map(harmless_line).unwrap_or_default();
+        line.push(if waits || over { DIM } else { PLAIN }, padded(&cut(&words, title), title + 2));
+        line.push(if over { GREEN } else { PLAIN }, cells(lane, board.rounds.clamp(1, 20)));
+        line.push(PLAIN, "  ");
+        let stances: String =
+            members.iter().map(|member| stance(lane.stances.get(*member))).collect();
+        line.push(PLAIN, stances);
+        let score = lane.score.map(|(score, out_of)| format!("{score}/{out_of}"));
+        line.push(BOLD, format!("  {:>7}", score.unwrap_or_default()));
+        let said: Vec<&str> = match wide >= WIDE_COLUMNS {
+            true => [(lane.held, "held"), (lane.degraded, "degraded")],
+            false => [(lane.held, "!"), (lane.degraded, "~")],
+        }
+        .into_iter()
+        .filter_map(|(is, word)| is.then_some(word))
+        .collect();
+        line.push(YELLOW, format!("  {}", said.join(" ")));
+        line
+    };
+    board.lanes.iter().map(lane).collect()
+}
+
+/// Everyone who took a stance in any debate.
+fn members(board: &Board) -> Vec<&str> {
+    let mut members: Vec<&str> =
+        board.lanes.values().flat_map(|lane| lane.stances.keys().map(String::as_str)).collect();
+    members.sort_unstable();
+    members.dedup();
+    members
+}
+
+/// One cell a round; half of one where the critic has spoken and the others have not.
+fn cells(lane: &Lane, rounds: u32) -> String {
+    let cell = |round: u32| match lane.halves {
+        None => '·',
+        Some(halves) if halves >= 2 * round + 2 => '█',
+        Some(halves) if halves == 2 * round + 1 => '▌',
+        Some(halves) if halves == 2 * round && lane.score.is_none() => '▏',
+        Some(_) => '·',
+    };
+    (0..rounds).map(cell).collect()
+}
+
+fn stance(stance: Option<&Stance>) -> char {
+    match stance {
+        None => '·',
+        Some(Stance::Hold) => '●',
+        Some(Stance::Partial) => '◐',
+        Some(Stance::Concede) => '○',
+    }
+}
+
+/// The figures in at most two lines, the most important first; what does not fit is left out.
+fn figures(board: &Board, frame: Frame<'_>) -> Vec<Line> {
+    let mut parts = vec![calls(board), money(board, frame.budget)];
+    parts.extend(left(board, frame.now_ms));
+    parts.extend(board.weakest.map(|class| format!("class {class}")));
+    parts.push(tokens(board));
+    let most = frame.columns.saturating_sub(1);
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 3 + columns(&part) <= most => {
+                line.push_str(" · ");
+                line.push_str(&part);
+            }
+            _ => lines.push(part),
+        }
+    }
+    let line = |text: String| {
+        let mut line = Line::default();
+        line.push(DIM, text);
+        line
+    };
+    lines.into_iter().take(2).map(line).collect()
+}
+
+/// The last line says what matters most: a notice, a weaker wall, the last words, or what the
+/// signs mean.
+fn last_line(board: &Board, frame: Frame<'_>) -> Line {
+    let mut line = Line::default();
+    if let Some(notice) = frame.notice {
+        line.push(YELLOW, notice);
+    } else if let (Some(words), None) = (&board.last_words, &board.end) {
+        let who = format!("{} {}, round {}: ", words.move_id, words.role, words.round);
+        line.push(DIM, harmless_line(&who));
+        let joined = words.preview.split_whitespace().collect::<Vec<_>>().join(" ");
+        line.push(PLAIN, harmless_line(&joined));
+    } else if !board.lanes.is_empty() {
+        line.push(DIM, format!("{LEGEND}  ! held back  ~ degraded"));
+    }
+    line
+}
+
+fn one_line(board: &Board, frame: Frame<'_>) -> Line {
+    let mut line = Line::default();
+    if let Some(notice) = frame.notice {
+        line.push(YELLOW, notice);
+        return line;
+    }
+    let running = LAYERS.iter().zip(board.layers).rev().find(|(_, at)| *at != Progress::Waiting);
+    let name = running.map_or("start", |(name, _)| name);
+    line.push(BOLD, format!("▸ {name}"));
+    let mut parts = Vec::new();
+    if !board.lanes.is_empty() {
+        parts.push(format!("{}/{} scored", board.scored(), board.lanes.len()));
+    }
+    parts.push(calls(board));
+    parts.push(money(board, None));
+    parts.extend(left(board, frame.now_ms));
+    line.push(DIM, format!(" · {}", parts.join(" · ")));
+    line
+}
+
+pub(super) fn calls(board: &Board) -> String {
+    let mut words = match board.expected_calls {
+        0 => format!("{} calls", board.calls),
+        expected => format!("{}/{expected} calls", board.calls),
+    };
+    if board.extra_calls > 0 {
+        let _ = write!(words, " + {} asked again", board.extra_calls);
+    }
+    if board.failed_calls > 0 {
+        let _ = write!(words, ", {} failed", board.failed_calls);
+    }
+    words
+}
+
+pub(super) fn tokens(board: &Board) -> String {
+    let mut words = format!("{} tokens", short_number(board.usage.total()));
+    let prompt = board.usage.prompt();
+    if board.usage.cache_read > 0 && prompt > 0 {
+        let share = u128::from(board.usage.cache_read) * 100 / u128::from(prompt);
+        let _ = write!(words, ", {share}% of prompts cached");
+    }
+    words
+}
+
+pub(super) fn money(board: &Board, budget: Option<MicroUsd>) -> String {
+    if board.unpriced_calls > 0 && board.cost == MicroUsd::ZERO {
+        return "price unknown".to_owned();
+    }
+    let mut words = cents(board.cost);
+    if let Some(budget) = budget.filter(|budget| *budget > MicroUsd::ZERO) {
+        let _ = write!(words, " of at most {}", cents(budget));
+    }
+    if board.unpriced_calls > 0 {
+        let _ = write!(words, ", {} calls without a known price", board.unpriced_calls);
+    }
+    words
+}
+
+fn left(board: &Board, now_ms: u64) -> Option<String> {
+    let ms = board.left_ms(now_ms)?;
+    Some(match ms {
+        0..10_000 => "nearly done".to_owned(),
+        10_000..90_000 => format!("about {} s left", ms.div_ceil(10_000) * 10),
+        90_000..5_400_000 => format!("about {} min left", ms.div_ceil(60_000)),
+        _ => format!("about {} h left", ms.div_ceil(3_600_000)),
+    })
+}
+
+/// Dollars as people read them: cents, and more digits only below a cent.
+pub(super) fn cents(amount: MicroUsd) -> String {
+    match amount.micros() {
+        0 => "$0.00".to_owned(),
+        1..10_000 => amount.to_string(),
+        micros => {
+            let cents = micros.div_ceil(10_000);
+            format!("${}.{:02}", cents / 100, cents % 100)
+        }
+    }
+}
+
+/// A number of at most four digits with its unit.
+pub(super) fn short_number(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..1_000_000 => format!("{} k", number / 1000),
+        _ => format!("{}.{} M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+fn clock(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes:02}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// The text with spaces up to so many columns.
+fn padded(text: &str, wide: usize) -> String {
+    format!("{text}{}", " ".repeat(wide.saturating_sub(columns(text))))
+}
+
+/// The text cut to so many columns, with a mark where something is missing.
+fn cut(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.to_owned();
+    }
+    let mut left = most.saturating_sub(1);
+    let mut kept = String::new();
+    for c in text.chars() {
+        let wide = wide(c);
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        kept.push(c);
+    }
+    if most > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().map(wide).sum()
+}
+
+/// The columns of a character, close enough for titles: the marks that combine have none, those of
+/// East Asia and pictures have two. Lines are drawn without breaks, so a wrong guess costs nothing
+/// but a column.
+fn wide(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0x303e
+        | 0x3041..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+#[path = "draw_tests.rs"]
+mod tests;

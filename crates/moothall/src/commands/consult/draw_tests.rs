@@ -1,0 +1,294 @@
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use moothall_core::debate::{Degradation, Stance};
+use moothall_core::model::{ModelName, Purpose, Usage, UsageBasis};
+use moothall_core::sandbox::IsolationClass;
+use moothall_core::{
+    EffectId, Finding, LayerStatus, RoundStatus, RuleId, RunEvent, RunEventBody, Severity,
+};
+use moothall_store::StoredEvent;
+
+use super::*;
+
+/// A consultation as it is told, one event a second.
+struct Story {
+    board: Board,
+    seq: u64,
+}
+
+impl Story {
+    fn new(moves: u32, rounds: u32) -> Self {
+        let mut story = Self { board: Board::default(), seq: 0 };
+        story.tell(RunEventBody::ConsultStarted {
+            ticker: "HLXI".to_owned(),
+            rounds,
+            moves,
+            provenance: EvidenceSource::Filings,
+            est_calls: 7 + moves * (1 + 3 + 6 * (rounds - 1) + 3),
+        });
+        story
+    }
+
+    fn tell(&mut self, body: RunEventBody) {
+        self.seq += 1;
+        let event = match body.effect_id().cloned() {
+            Some(id) => RunEvent::about(&id, body),
+            None => RunEvent::of_run(body),
+        };
+        self.board.event(&StoredEvent { seq: self.seq, at_ms: self.seq * 1000, event });
+    }
+
+    fn layer(&mut self, layer: u8) {
+        if let Some(before) = layer.checked_sub(1) {
+            self.tell(RunEventBody::LayerComplete {
+                layer: before,
+                status: LayerStatus::Done,
+                artifacts: Vec::new(),
+                total_policies_scored: None,
+            });
+        }
+        self.tell(RunEventBody::LayerStart { layer, status: LayerStatus::Running });
+    }
+
+    fn call(&mut self, id: &str) {
+        let model: ModelName = "anthropic/claude-haiku-5-5".parse().unwrap();
+        self.tell(RunEventBody::ModelReplied {
+            effect_id: effect(id),
+            purpose: Purpose::Critic,
+            model,
+            usage: Usage { input: 900, cache_read: 8100, output: 300, ..Usage::default() },
+            usage_basis: UsageBasis::Reported,
+            cost_micro_usd: Some(MicroUsd::new(420)),
+        });
+    }
+
+    /// The layers up to the debates, with so many moves.
+    fn up_to_debates(moves: u32, rounds: u32) -> Self {
+        let mut story = Self::new(moves, rounds);
+        story.layer(0);
+        story.layer(1);
+        story.call("F1");
+        story.call("F2");
+        story.layer(2);
+        for analyst in 1..=5 {
+            let agent_id = format!("analyst_{analyst}");
+            let persona = "Market Expander".to_owned();
+            story.tell(RunEventBody::AgentStart { layer: 2, agent_id, persona });
+        }
+        for analyst in 1..=5 {
+            story.call(&format!("analyst_{analyst}"));
+        }
+        let outputs: Vec<String> = (1..=moves).map(|number| format!("m{number}.md")).collect();
+        story.tell(RunEventBody::AgentComplete {
+            layer: 2,
+            agent_id: "analyst_1".to_owned(),
+            output: outputs.first().cloned(),
+            outputs,
+        });
+        story.layer(3);
+        let title = |number: u32| match number {
+            3 => "把服务价格分两步提高，并且在每一步之后检查客户流失率和毛利率的变化".to_owned(),
+            4 => "Short".to_owned(),
+            _ => format!(
+                "Sell calibration number {number} as a subscription to existing customers in the mid-market"
+            ),
+        };
+        story.board.name((1..=moves).map(|number| (format!("m{number}"), title(number))));
+        story
+    }
+
+    fn halves(&mut self, number: u32, halves: u32) {
+        let move_id = format!("m{number}");
+        self.tell(RunEventBody::Isolation {
+            effect_id: effect(&move_id),
+            move_id: move_id.clone(),
+            class: IsolationClass::EmulatedVm,
+            fallback: None,
+        });
+        for half in 0..=halves {
+            let round = half.max(1).div_ceil(2);
+            let status = match (half, half % 2) {
+                (0, _) => RoundStatus::CriticResponding,
+                (_, 1) => RoundStatus::CriticResponded,
+                _ => RoundStatus::DmResponded,
+            };
+            if half > 0 && half % 2 == 0 {
+                for (member, stance) in
+                    [("D1", Stance::Hold), ("D2", Stance::Partial), ("D3", Stance::Concede)]
+                {
+                    let id = format!("{move_id}/round-{round}/{member}");
+                    self.call(&id);
+                    let stance = if round > 1 || member == "D1" { Some(stance) } else { None };
+                    self.tell(RunEventBody::SandboxTurn {
+                        effect_id: effect(&id),
+                        move_id: move_id.clone(),
+                        thread: member.to_owned(),
+                        round,
+                        role: member.to_owned(),
+                        preview: "The filings show \u{1b}[2J a margin of 41.2%\n[F0:GrossMargin:FY2025], and that carries it.".to_owned(),
+                        stance,
+                        cites: Vec::new(),
+                    });
+                }
+            }
+            self.tell(RunEventBody::SandboxRound { move_id: move_id.clone(), round, status });
+        }
+    }
+
+    fn score(&mut self, number: u32, score: u32, degraded: Vec<Degradation>) {
+        self.tell(RunEventBody::SandboxScored {
+            move_id: format!("m{number}"),
+            score,
+            out_of: 120,
+            breakdown: BTreeMap::new(),
+            rounds_done: 10,
+            degraded,
+            key_objection: None,
+        });
+    }
+
+    fn hold(&mut self, number: u32) {
+        self.tell(RunEventBody::ClaimChecked {
+            effect_id: effect(&format!("m{number}/rewrite")),
+            document: format!("m{number}.md"),
+            numbers: 9,
+            supported: 8,
+            flagged: vec![Finding {
+                rule: RuleId::new("claims.wrong-value"),
+                severity: Severity::Escalate,
+                subject: format!("m{number}"),
+                message: "the sheet says 41.2%".to_owned(),
+                evidence: Vec::new(),
+            }],
+            rewrite: false,
+        });
+    }
+}
+
+fn effect(id: &str) -> EffectId {
+    id.parse().unwrap()
+}
+
+/// Fifteen debates in the middle: some scored, one held, one degraded, some not begun.
+fn middle() -> Story {
+    let mut story = Story::up_to_debates(15, 10);
+    story.hold(2);
+    for number in 1..=12 {
+        story.halves(number, if number <= 3 { 20 } else { 25 - 2 * number });
+    }
+    story.score(1, 97, Vec::new());
+    story.score(2, 101, Vec::new());
+    story.score(3, 64, vec![Degradation::NeutralScore { decision_maker: "D2".to_owned() }]);
+    story.call("m4/round-3/D1/ask-2");
+    story
+}
+
+fn frame(columns: usize, rows: usize) -> Frame<'static> {
+    Frame {
+        columns,
+        rows,
+        elapsed: Duration::from_secs(372),
+        now_ms: 900_000,
+        budget: Some(MicroUsd::new(1_070_000)),
+        models: "anthropic/claude-haiku-5-5",
+        notice: None,
+    }
+}
+
+#[track_caller]
+fn drawn(board: &Board, frame: Frame<'_>) -> String {
+    let lines = draw(board, frame);
+    for line in &lines {
+        assert!(line.columns() < frame.columns, "too wide: {}", line.plain());
+        assert!(!line.plain().contains(['\u{1b}', '\n']), "{}", line.plain());
+    }
+    let fence = "─".repeat(frame.columns);
+    let lines: Vec<String> = lines.iter().map(Line::plain).collect();
+    format!("{fence}\n{}\n{fence}", lines.join("\n"))
+}
+
+#[test]
+fn debates_fill_fifteen_lanes_at_80_columns() {
+    assert_snapshot!(drawn(&middle().board, frame(80, 24)));
+}
+
+#[test]
+fn debates_fill_fifteen_lanes_at_120_columns() {
+    assert_snapshot!(drawn(&middle().board, frame(120, 40)));
+}
+
+#[test]
+fn early_layers_show_their_agents() {
+    let mut story = Story::new(15, 10);
+    story.layer(0);
+    story.layer(1);
+    for (id, persona) in [("F1", "Financial inference"), ("F2", "Trend inference")] {
+        let (agent_id, persona) = (id.to_owned(), persona.to_owned());
+        story.tell(RunEventBody::AgentStart { layer: 1, agent_id, persona });
+    }
+    story.call("F1");
+    story.tell(RunEventBody::AgentComplete {
+        layer: 1,
+        agent_id: "F1".to_owned(),
+        output: Some("F1.md".to_owned()),
+        outputs: vec!["F1.md".to_owned()],
+    });
+    assert_snapshot!(drawn(&story.board, frame(80, 24)));
+}
+
+#[test]
+fn small_terminals_get_one_line() {
+    let board = middle().board;
+    assert_snapshot!([drawn(&board, frame(80, 10)), drawn(&board, frame(40, 50))].join("\n"));
+}
+
+#[test]
+fn notice_stands_where_the_last_words_were() {
+    let notice = Frame { notice: Some("pausing: waiting for answers"), ..frame(80, 24) };
+    let shown = drawn(&middle().board, notice);
+    assert!(shown.contains("\npausing: waiting for answers\n"), "{shown}");
+    let small = drawn(&middle().board, Frame { rows: 5, ..notice });
+    assert!(small.contains("\npausing: waiting for answers\n"), "{small}");
+}
+
+#[test]
+fn end_shows_what_the_signs_mean_and_no_time_left() {
+    let mut story = middle();
+    story.tell(RunEventBody::PipelineComplete {
+        verdict: moothall_core::Verdict::Pass,
+        recommended: vec!["m1".to_owned()],
+        other: Vec::new(),
+    });
+    let shown = drawn(&story.board, frame(80, 24));
+    assert!(shown.contains("● holds") && !shown.contains(" left"), "{shown}");
+}
+
+#[test]
+fn paint_adds_colour_and_no_columns() {
+    let line = draw(&middle().board, frame(80, 24)).remove(2);
+    assert!(line.painted().contains('\u{1b}'));
+    assert_eq!(anstream::adapter::strip_str(&line.painted()).to_string().trim_end(), line.plain());
+}
+
+#[test]
+fn time_left_follows_the_pace_of_the_debates() {
+    let mut story = Story::up_to_debates(1, 10);
+    assert_eq!(story.board.left_ms(0), None);
+    for number in 1..=20 {
+        story.call(&format!("m1/round-{number}/D1"));
+    }
+    // 27 of 68 calls are done, 20 of them in the debate, at one a second.
+    let begun_ms = story.seq * 1000 - 20_000;
+    assert_eq!(story.board.left_ms(begun_ms + 20_000), Some(41_000));
+    story.board.go_on(2_000_000);
+    assert_eq!(story.board.left_ms(2_100_000), None);
+}
+
+#[test]
+fn amounts_are_rounded_up_to_cents_and_small_ones_are_whole() {
+    let words =
+        [0, 125, 9_999, 10_000, 10_001, 1_070_000].map(|micros| cents(MicroUsd::new(micros)));
+    assert_eq!(words, ["$0.00", "$0.000125", "$0.009999", "$0.01", "$0.02", "$1.07"]);
+    assert_eq!([999, 12_345, 4_100_000].map(short_number), ["999", "12 k", "4.1 M"]);
+}

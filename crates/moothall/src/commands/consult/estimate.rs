@@ -1,0 +1,310 @@
+//! What a consultation takes and may cost, said before anything is spent.
+
+use std::fmt::Write as _;
+
+use moothall_core::MicroUsd;
+use moothall_core::consult::{ConsultInput, Estimate, estimate};
+use moothall_core::model::{Purpose, Usage};
+use moothall_models::catalog::Prices;
+use moothall_models::{Budget, Catalog};
+use serde_json::{Value, json};
+
+use super::draw::{cents, short_number};
+use crate::terminal::{BOLD, DIM};
+
+/// A reservation counts every byte of a prompt as a token, which is about four times too much. The
+/// cap leaves room for a few such calls, so that a short run is not stopped by its own caution.
+const BYTES_PER_TOKEN: u64 = 4;
+const SPARE_CALLS: u64 = 3;
+
+/// What a consultation takes, with prices.
+#[derive(Debug)]
+pub(super) struct Bill {
+    estimate: Estimate,
+    /// The cost of each role, in the estimate's order; nothing where a price is unknown.
+    costs: Vec<Option<Range>>,
+    /// What it may cost; nothing where a price is unknown.
+    pub(super) cost: Option<Range>,
+    /// What it would cost if nothing were read from a cache.
+    uncached: Option<MicroUsd>,
+    /// Whether nobody is paid.
+    pub(super) free: bool,
+    /// The worst case of one call.
+    worst_call: (Option<MicroUsd>, u64),
+    dated: String,
+    moves: u32,
+    rounds: u32,
+    ticker: String,
+}
+
+/// From the least to the most to expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) low: MicroUsd,
+    pub(super) high: MicroUsd,
+}
+
+/// Where the cap of a run comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cap {
+    /// The person said it, by a flag or in the configuration.
+    Given(Budget),
+    /// One and a half times the upper estimate, in dollars.
+    Dollars(MicroUsd),
+    /// The same in tokens, because a price is unknown.
+    Tokens(u64),
+    /// Nothing costs anything.
+    None,
+}
+
+impl Cap {
+    pub(super) fn budget(self) -> Budget {
+        match self {
+            Self::Given(budget) => budget,
+            Self::Dollars(usd) => Budget { usd: Some(usd), tokens: None },
+            Self::Tokens(tokens) => Budget { usd: None, tokens: Some(tokens) },
+            Self::None => Budget::default(),
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Given(Budget { usd: Some(usd), .. }) => format!("{usd}, as you said"),
+            Self::Given(Budget { tokens, .. }) => {
+                format!("{} tokens, as you said", tokens.unwrap_or_default())
+            }
+            Self::Dollars(usd) => format!(
+                "{}, one and a half times the upper estimate; `--budget` says otherwise",
+                cents(usd)
+            ),
+            Self::Tokens(tokens) => format!(
+                "{} tokens, one and a half times the upper estimate, because a price is unknown; \
+                 `--budget-tokens` says otherwise",
+                short_number(tokens)
+            ),
+            Self::None => "none, because nothing is paid for".to_owned(),
+        }
+    }
+}
+
+impl Bill {
+    pub(super) fn of(catalog: &Catalog, input: &ConsultInput) -> Self {
+        let estimate = estimate(input, None);
+        let prices: Vec<Option<Prices>> =
+            estimate.roles.iter().map(|role| catalog.card(&role.model).prices).collect();
+        let priced = |of: &dyn Fn(&Prices, usize) -> MicroUsd| -> Vec<Option<MicroUsd>> {
+            let one = |(at, prices): (usize, &Option<Prices>)| prices.map(|prices| of(&prices, at));
+            prices.iter().enumerate().map(one).collect()
+        };
+        let roles = &estimate.roles;
+        let low = priced(&|prices, at| cost(prices, &roles[at].low, roles[at].calls));
+        let high = priced(&|prices, at| cost(prices, &roles[at].high, roles[at].calls));
+        let uncached =
+            priced(&|prices, at| cost(prices, &without_cache(&roles[at].high), roles[at].calls));
+        let costs: Vec<Option<Range>> = low
+            .iter()
+            .zip(&high)
+            .map(|pair| Some(Range { low: (*pair.0)?, high: (*pair.1)? }))
+            .collect();
+        let sum = |all: &[Option<MicroUsd>]| all.iter().copied().sum::<Option<MicroUsd>>();
+        let cost = sum(&low).zip(sum(&high)).map(|(low, high)| Range { low, high });
+        let worst = |usage: &Usage, calls: u32| Usage {
+            input: average(usage, calls).prompt().saturating_mul(BYTES_PER_TOKEN),
+            output: average(usage, calls).output,
+            ..Usage::default()
+        };
+        let worst_usd = priced(&|prices, at| prices.cost(&worst(&roles[at].high, roles[at].calls)));
+        let worst_tokens = roles.iter().map(|role| worst(&role.high, role.calls).total()).max();
+        Self {
+            costs,
+            cost,
+            uncached: sum(&uncached),
+            free: prices.iter().all(|prices| prices.is_some_and(|prices| prices.is_free())),
+            worst_call: (worst_usd.into_iter().max().flatten(), worst_tokens.unwrap_or(0)),
+            dated: catalog.dated().to_owned(),
+            moves: input.committee.shares(input.moves).iter().sum(),
+            rounds: input.committee.rounds,
+            ticker: input.gather.ticker.clone(),
+            estimate,
+        }
+    }
+
+    /// The cap that holds, where the person `given` none.
+    pub(super) fn cap(&self, given: Budget) -> Cap {
+        if given != Budget::default() {
+            return Cap::Given(given);
+        }
+        let (worst_usd, worst_tokens) = self.worst_call;
+        let room = |upper: u64, one: u64| {
+            (upper.saturating_mul(3) / 2).max(upper.saturating_add(one.saturating_mul(SPARE_CALLS)))
+        };
+        match self.cost {
+            _ if self.free => Cap::None,
+            Some(range) => {
+                let worst = worst_usd.unwrap_or_default().micros();
+                Cap::Dollars(MicroUsd::new(room(range.high.micros(), worst)))
+            }
+            None => Cap::Tokens(room(self.estimate.high().total(), worst_tokens)),
+        }
+    }
+
+    /// In one line, for a question.
+    pub(super) fn line(&self) -> String {
+        let cost = match self.cost {
+            _ if self.free => "nothing is paid for".to_owned(),
+            Some(range) => words(range),
+            None => "at a price that is not known".to_owned(),
+        };
+        let tokens = short_number(self.estimate.high().total());
+        format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.calls)
+    }
+
+    pub(super) fn text(&self, cap: Cap) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text, cap);
+        text
+    }
+
+    fn write(&self, text: &mut String, cap: Cap) -> std::fmt::Result {
+        let (moves, rounds) = (self.moves, self.rounds);
+        writeln!(text, "{BOLD}{}{BOLD:#}: {moves} moves, {rounds} rounds each", self.ticker)?;
+        let names = self.estimate.roles.iter().map(|role| role.model.to_string().len());
+        let wide = names.max().unwrap_or(0).max(5);
+        writeln!(
+            text,
+            "{BOLD}{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
+            "role", "model", "calls", "prompt tokens", "answer tokens", "cost"
+        )?;
+        for (role, cost) in self.estimate.roles.iter().zip(&self.costs) {
+            writeln!(
+                text,
+                "{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}",
+                purpose(role.purpose),
+                role.model.to_string(),
+                role.calls,
+                span(role.low.prompt(), role.high.prompt()),
+                span(role.low.output, role.high.output),
+                cost.map_or_else(|| "unknown".to_owned(), words),
+            )?;
+        }
+        let (low, high) = (self.estimate.low(), self.estimate.high());
+        writeln!(
+            text,
+            "{BOLD}{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
+            "all",
+            "",
+            self.estimate.calls,
+            span(low.prompt(), high.prompt()),
+            span(low.output, high.output),
+            self.cost.map_or_else(|| "unknown".to_owned(), words),
+        )?;
+        if !self.free {
+            if let Some(uncached) = self.uncached {
+                let cached = share(high.cache_read, high.prompt());
+                writeln!(
+                    text,
+                    "{DIM}if {cached}% of the prompts are read from the provider's cache, as they \
+                     are laid out for; {} if none is{DIM:#}",
+                    cents(uncached)
+                )?;
+            }
+            writeln!(
+                text,
+                "{DIM}prices of {}; questions asked again come on top{DIM:#}",
+                self.dated
+            )?;
+        }
+        writeln!(text, "{DIM}cap: {}{DIM:#}", cap.words())
+    }
+
+    pub(super) fn json(&self, cap: Cap) -> Value {
+        let roles = self.estimate.roles.iter().zip(&self.costs).map(|(role, cost)| {
+            json!({
+                "role": role.purpose,
+                "model": role.model,
+                "calls": role.calls,
+                "low": role.low,
+                "high": role.high,
+                "low_usd": cost.map(|range| range.low.decimal()),
+                "high_usd": cost.map(|range| range.high.decimal()),
+            })
+        });
+        let budget = cap.budget();
+        json!({
+            "ticker": self.ticker,
+            "moves": self.moves,
+            "rounds": self.rounds,
+            "calls": self.estimate.calls,
+            "low": self.estimate.low(),
+            "high": self.estimate.high(),
+            "low_usd": self.cost.map(|range| range.low.decimal()),
+            "high_usd": self.cost.map(|range| range.high.decimal()),
+            "uncached_usd": self.uncached.map(MicroUsd::decimal),
+            "cap_usd": budget.usd.map(MicroUsd::decimal),
+            "cap_tokens": budget.tokens,
+            "prices_dated": self.dated,
+            "roles": roles.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The cost of so many calls. Prices rise for long prompts, so one average call is priced.
+fn cost(prices: &Prices, usage: &Usage, calls: u32) -> MicroUsd {
+    let one = prices.cost(&average(usage, calls)).micros();
+    MicroUsd::new(one.saturating_mul(u64::from(calls)))
+}
+
+fn average(usage: &Usage, calls: u32) -> Usage {
+    let calls = u64::from(calls.max(1));
+    Usage {
+        input: usage.input.div_ceil(calls),
+        cache_read: usage.cache_read.div_ceil(calls),
+        cache_write_5m: usage.cache_write_5m.div_ceil(calls),
+        cache_write_1h: usage.cache_write_1h.div_ceil(calls),
+        output: usage.output.div_ceil(calls),
+        reasoning: usage.reasoning.div_ceil(calls),
+    }
+}
+
+fn without_cache(usage: &Usage) -> Usage {
+    Usage { input: usage.prompt(), output: usage.output, ..Usage::default() }
+}
+
+/// An estimate is not known to a fraction of a cent.
+fn words(range: Range) -> String {
+    let whole = |amount: MicroUsd| MicroUsd::new(amount.micros().div_ceil(10_000) * 10_000);
+    match (whole(range.low), whole(range.high)) {
+        (low, high) if low == high => cents(high),
+        (low, high) => format!("{} to {}", cents(low), cents(high)),
+    }
+}
+
+fn span(low: u64, high: u64) -> String {
+    match low == high {
+        true => short_number(high),
+        false => format!("{} – {}", short_number(low), short_number(high)),
+    }
+}
+
+fn share(part: u64, whole: u64) -> u64 {
+    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
+}
+
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::SynthesizeFinancials => "invents figures",
+        Purpose::SynthesizeNews => "invents news",
+        Purpose::InferFinancial => "inference F1",
+        Purpose::InferTrend => "inference F2",
+        Purpose::Analyst => "analysts",
+        Purpose::Critic => "critic",
+        Purpose::DecisionMaker => "decision makers",
+        Purpose::Score => "scores",
+        _ => "others",
+    }
+}
+
+#[cfg(test)]
+#[path = "estimate_tests.rs"]
+mod tests;

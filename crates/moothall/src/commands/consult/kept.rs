@@ -1,0 +1,108 @@
+//! What a consultation is started with, kept so that it can go on in another process.
+
+use std::path::{Path, PathBuf};
+
+use moothall_core::MicroUsd;
+use moothall_core::consult::ConsultInput;
+use moothall_core::model::ModelName;
+use moothall_models::RecordingMode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::args::{ConsultArgs, DebateEngine};
+use crate::commands::files;
+use crate::context::Flags;
+use crate::error::CliError;
+
+/// The input of a consultation. Keys are not in it: they are where they are when the run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::commands) struct Kept {
+    pub(in crate::commands) consult: ConsultInput,
+    pub(super) settings: Settings,
+}
+
+/// What the flags of the command said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) isolation: Option<DebateEngine>,
+    #[serde(default)]
+    pub(super) allow_shared_kernel: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parallel_moves: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) budget_micro_usd: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) budget_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) base_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) offline: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) record: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) memo: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) artifacts: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Paths are kept as whole ones: a run may go on in another folder.
+    pub(super) fn from_args(args: &ConsultArgs) -> Result<Self, CliError> {
+        Ok(Self {
+            isolation: args.isolation,
+            allow_shared_kernel: args.allow_shared_kernel,
+            parallel_moves: Some(args.parallel_moves),
+            budget_micro_usd: args.budget,
+            budget_tokens: args.budget_tokens,
+            base_url: args.base_url.clone(),
+            offline: whole(args.evidence.offline.as_deref())?,
+            record: whole(args.record.as_deref())?,
+            replay: whole(args.replay.as_deref())?,
+            memo: whole(args.memo.as_deref())?,
+            artifacts: whole(args.artifacts.as_deref())?,
+        })
+    }
+
+    /// The settings that stand for configuration keys.
+    pub(super) fn flags(&self, model: Option<&ModelName>) -> Result<toml::Table, CliError> {
+        let mut flags = Flags::default();
+        if let Some(usd) = self.budget_micro_usd {
+            flags.set(&["budget", "usd"], usd.decimal());
+        }
+        if let Some(tokens) = self.budget_tokens {
+            let tokens = i64::try_from(tokens)
+                .map_err(|_| CliError::usage("--budget-tokens is too large"))?;
+            flags.set(&["budget", "tokens"], tokens);
+        }
+        if let Some(base_url) = &self.base_url {
+            flags.set_base_url(model, "--model", base_url)?;
+        }
+        Ok(flags.into_table())
+    }
+
+    pub(super) fn recording(&self) -> Result<RecordingMode, CliError> {
+        files::recording(self.record.as_deref(), self.replay.as_deref())
+    }
+}
+
+impl Kept {
+    /// What a run was started with.
+    pub(in crate::commands) fn read(input: &Value) -> Result<Self, CliError> {
+        Self::deserialize(input).map_err(|error| {
+            CliError::failed("what the run was started with cannot be understood")
+                .with_source(error)
+                .with_hint("another version of moothall may have started it")
+        })
+    }
+}
+
+fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    path.map(std::path::absolute)
+        .transpose()
+        .map_err(|error| CliError::usage("a folder has no whole path").with_source(error))
+}

@@ -1,0 +1,145 @@
+//! What a consultation needs of this machine, found out before anybody is asked anything.
+
+use std::sync::Arc;
+
+use moothall_core::consult::{ConsultInput, EvidenceSource};
+use moothall_core::evidence::Evidence;
+use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
+use moothall_engine::{DebateRooms, Lobby, OnFailure, Walls};
+use moothall_models::Gateway;
+use moothall_sandbox::PoolOptions;
+
+use super::kept::Kept;
+use crate::args::DebateEngine;
+use crate::config::Loaded;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::filings::Filings;
+use crate::isolation;
+
+/// What a consultation needs.
+pub(super) struct Ready {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) filings: Arc<Filings>,
+    pub(super) walls: Walls,
+    /// Why debates have no sandbox although they should, in words with the cure.
+    pub(super) without_walls: Option<String>,
+    rooms: Option<DebateRooms>,
+}
+
+impl Ready {
+    /// Finds models, evidence and walls. Each may be missing, and then nothing is spent.
+    pub(super) async fn find(context: &Context, kept: &Kept) -> Result<Self, CliError> {
+        let models = kept.consult.models.distinct();
+        let gateway = Arc::new(context.gateway_for(&models, kept.settings.recording()?)?);
+        let (loaded, ticker) = (&context.loaded, &kept.consult.gather.ticker);
+        let filings = Filings::open(loaded, kept.settings.offline.as_deref(), ticker).await?;
+        let Found { walls, rooms, without_walls } = walls(loaded, kept).await?;
+        Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
+    }
+
+    /// Gathers the evidence before there is a run: a company that is unknown, ambiguous or stale is
+    /// refused here. Nothing is gathered where a model makes it up.
+    pub(super) async fn preflight(
+        &self,
+        input: &ConsultInput,
+    ) -> Result<Option<Evidence>, CliError> {
+        if input.gather.source == EvidenceSource::Synthetic {
+            return Ok(None);
+        }
+        self.filings.gather(&input.gather).await.map(Some)
+    }
+
+    /// Lets rooms start while nobody needs one yet.
+    pub(super) fn expect(&self) {
+        if let Some(rooms) = &self.rooms {
+            rooms.expect();
+        }
+    }
+
+    /// Waits until nothing is left of any sandbox.
+    pub(super) async fn shut_down(&self) {
+        if let Some(rooms) = &self.rooms {
+            rooms.shut_down().await;
+        }
+    }
+}
+
+/// Where debates run.
+struct Found {
+    walls: Walls,
+    rooms: Option<DebateRooms>,
+    without_walls: Option<String>,
+}
+
+/// Finds where debates run. A debate is text: where there is no sandbox it may go on without one, unless
+/// somebody demanded walls, and its events, its receipt and the memo say so.
+async fn walls(loaded: &Loaded, kept: &Kept) -> Result<Found, CliError> {
+    let settings = &kept.settings;
+    let needs_walls = isolation::debate_needs_walls(loaded)?;
+    let engine = settings.isolation.unwrap_or(DebateEngine::Auto);
+    if engine == DebateEngine::None {
+        return match needs_walls {
+            false => Ok(Found { walls: Walls::None, rooms: None, without_walls: None }),
+            true => Err(CliError::usage(
+                "`--isolation none` is refused: your configuration demands a sandbox",
+            )
+            .with_hint(
+                "see `isolation.minimum` and `isolation.on_failure` in `moothall config show`",
+            )),
+        };
+    }
+    let named = settings.isolation.and_then(DebateEngine::sandbox);
+    let policy = isolation::policy(loaded, named, settings.allow_shared_kernel)?;
+    let on_failure = if needs_walls { OnFailure::Fail } else { OnFailure::Fallback };
+    let host = match isolation::host(loaded) {
+        Ok(host) => host,
+        // The program was built without the agent.
+        Err(error) => {
+            return without(SandboxFailureKind::NoEngine, error, engine, on_failure);
+        }
+    };
+    let options = PoolOptions {
+        idle: settings.parallel_moves.unwrap_or(1).min(MOST_IDLE) as usize,
+        memory_bytes: isolation::memory_bytes(loaded),
+    };
+    match DebateRooms::open(&host, &policy, options).await {
+        Ok(rooms) => {
+            let lobby = Arc::new(Lobby::new(rooms.clone()));
+            let walls = Walls::Rooms { lobby, on_failure };
+            Ok(Found { walls, rooms: Some(rooms), without_walls: None })
+        }
+        Err(error) => {
+            let (kind, hint) = (error.failure().kind, isolation::hint(&error));
+            let refused = CliError::failed("debates have no sandbox").with_source(error);
+            let refused = match hint {
+                Some(hint) => refused.with_hint(hint),
+                None => refused,
+            };
+            without(kind, refused, engine, on_failure)
+        }
+    }
+}
+
+/// Rooms that wait, already started, at most.
+const MOST_IDLE: u32 = 4;
+
+/// Whoever named an engine wants it; otherwise debates go on without walls where that is allowed,
+/// and everything that is shown says why.
+fn without(
+    kind: SandboxFailureKind,
+    error: CliError,
+    engine: DebateEngine,
+    on_failure: OnFailure,
+) -> Result<Found, CliError> {
+    if engine != DebateEngine::Auto || on_failure == OnFailure::Fail {
+        return Err(error);
+    }
+    let mut detail = error.words();
+    if let Some(hint) = &error.hint {
+        detail.push_str(&format!("; {hint}"));
+    }
+    let failure = SandboxFailure { kind, detail: detail.clone() };
+    let walls = Walls::Rooms { lobby: Arc::new(Lobby::closed(failure)), on_failure };
+    Ok(Found { walls, rooms: None, without_walls: Some(detail) })
+}

@@ -1,0 +1,145 @@
+//! A consultation that is kept, read as its readers see it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use moothall_core::report::{self, ConsultView, RunFacts};
+use moothall_core::{EffectId, EffectResult, debate};
+use moothall_engine::RunRecord;
+use serde_json::{Value, json};
+
+use super::kept::Kept;
+use crate::artifacts;
+use crate::commands::{runs, words};
+use crate::error::CliError;
+
+/// A consultation with everything that follows from its answers.
+pub(in crate::commands) struct Reading {
+    pub(in crate::commands) kept: Kept,
+    pub(in crate::commands) view: ConsultView,
+    pub(in crate::commands) facts: RunFacts,
+}
+
+impl Reading {
+    /// Reads a run as far as its answers go.
+    pub(in crate::commands) fn of(record: &RunRecord) -> Result<Self, CliError> {
+        let kept = Kept::read(&record.row.input)?;
+        let view = view(&kept, record)?;
+        let facts = facts(&kept, record);
+        Ok(Self { kept, view, facts })
+    }
+
+    /// Everything that a program may want: the run, and the state of the consultation.
+    pub(in crate::commands) fn json(&self, record: &RunRecord, is_driven: bool) -> Value {
+        let mut report = runs::run_json(&record.row, is_driven);
+        let facts = &self.facts;
+        let more = json!({
+            "calls": facts.calls,
+            "extra_calls": facts.extra_calls,
+            "usage": facts.usage,
+            "cost_usd": facts.cost.map(moothall_core::MicroUsd::decimal),
+            "demonstration": facts.demonstration,
+            "fictional": self.is_fictional(),
+            "latency_ms": record.timing().latency_ms,
+            "input": record.row.input,
+        });
+        for part in [more, report::export(&self.view)] {
+            if let (Value::Object(report), Value::Object(part)) = (&mut report, part) {
+                report.extend(part);
+            }
+        }
+        report
+    }
+
+    pub(in crate::commands) fn is_fictional(&self) -> bool {
+        self.view.evidence().is_some_and(|evidence| evidence.company.fictional)
+    }
+
+    /// The memo, as Markdown.
+    pub(in crate::commands) fn memo(&self) -> String {
+        report::memo(&self.view, &self.facts)
+    }
+
+    /// Writes every document below a folder, and returns the paths. Nothing that exists is replaced.
+    pub(in crate::commands) fn write_artifacts(
+        &self,
+        folder: &Path,
+    ) -> Result<Vec<PathBuf>, CliError> {
+        let mut named = BTreeMap::new();
+        for (name, text) in report::artifacts(&self.view) {
+            let path = name.parse().map_err(|_| {
+                CliError::failed(format!("`{}` is not the name of a file", words::line(&name)))
+            })?;
+            named.insert(path, text.into_bytes());
+        }
+        artifacts::write(folder, &named)
+    }
+
+    /// The conversation of a move with one decision maker, as a transcript.
+    pub(in crate::commands) fn transcript(
+        &self,
+        move_id: &str,
+        thread: &str,
+    ) -> Result<String, CliError> {
+        let log = self.log_name(thread);
+        let debate = self.view.debates.get(move_id).ok_or_else(|| {
+            CliError::usage(format!("{} is not debated yet", words::line(move_id)))
+        })?;
+        let entries = debate.logs.get(&log).ok_or_else(|| {
+            let names: Vec<&str> = self.members().collect();
+            CliError::usage(format!("there is no thread `{}`", words::line(thread)))
+                .with_hint(format!("there are {}", names.join(", ")))
+        })?;
+        Ok(debate::transcript(entries))
+    }
+
+    /// The name of the conversation with a decision maker: `i2` of `D2`.
+    pub(super) fn log_name(&self, thread: &str) -> String {
+        match self.members().position(|name| name.eq_ignore_ascii_case(thread)) {
+            Some(place) => format!("i{}", place + 1),
+            None => thread.to_ascii_lowercase(),
+        }
+    }
+
+    fn members(&self) -> impl Iterator<Item = &str> {
+        self.kept.consult.committee.decision_makers.iter().map(|seat| seat.id.as_str())
+    }
+}
+
+/// What moves are called so far.
+pub(super) fn titles(view: &ConsultView) -> impl Iterator<Item = (String, String)> {
+    view.moves().map(|one| (one.move_id.clone(), one.proposal.title.clone()))
+}
+
+pub(super) fn view(kept: &Kept, record: &RunRecord) -> Result<ConsultView, CliError> {
+    let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
+    ConsultView::of(&kept.consult, answer, &record.approvals).map_err(|error| {
+        CliError::failed("what the run was answered does not make a consultation")
+            .with_source(error)
+            .with_hint("another version of moothall may have driven it")
+    })
+}
+
+fn facts(kept: &Kept, record: &RunRecord) -> RunFacts {
+    let replied = record.journal.iter().filter(|(_, entry)| {
+        matches!(entry.result, EffectResult::ModelReplied(_) | EffectResult::ModelFailed(_))
+    });
+    let (extra, calls): (Vec<_>, Vec<_>) = replied.partition(|(id, _)| asks_again(id));
+    let started = words::time(record.row.created_at_ms);
+    RunFacts {
+        run_id: record.row.run_id.to_string(),
+        build: record.row.build.clone(),
+        started_on: started.split('T').next().unwrap_or_default().to_owned(),
+        calls: (calls.len() + extra.len()) as u64,
+        extra_calls: extra.len() as u64,
+        usage: record.usage(),
+        cost: record.cost(),
+        demonstration: kept.consult.models.distinct().iter().any(|model| model.is_demo()),
+    }
+}
+
+/// Whether a call shows a model what was wrong with its answer.
+pub(super) fn asks_again(id: &EffectId) -> bool {
+    let last = id.as_str().rsplit('/').next().unwrap_or_default();
+    last == "rewrite" || last.starts_with("ask-")
+}

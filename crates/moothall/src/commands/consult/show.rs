@@ -1,0 +1,199 @@
+//! `moothall show` for a consultation.
+
+use std::fmt::Write as _;
+
+use moothall_core::consult::RankedMove;
+use moothall_core::debate::Debated;
+use moothall_engine::RunRecord;
+use moothall_store::RunState;
+use serde_json::{Value, json};
+
+use super::reading::Reading;
+use super::report::figures;
+use super::summary::{self, NOT_ADVICE};
+use crate::args::ShowArgs;
+use crate::commands::{files, show, words};
+use crate::error::{CliError, Exit};
+use crate::local;
+use crate::terminal::{self, DIM};
+
+pub(in crate::commands) fn show(
+    record: &RunRecord,
+    is_driven: bool,
+    args: &ShowArgs,
+) -> anyhow::Result<Exit> {
+    let reading = Reading::of(record)?;
+    if let Some(folder) = &args.artifacts {
+        let written = reading.write_artifacts(folder)?;
+        let (many, folder) = (written.len(), folder.display());
+        terminal::note(&format!("{DIM}wrote {many} documents into {folder}{DIM:#}\n"));
+    }
+    match (&args.move_id, &args.thread) {
+        (Some(move_id), Some(thread)) => {
+            let transcript = reading.transcript(move_id, thread)?;
+            if args.json {
+                print_thread(&reading, move_id, thread)?;
+            } else {
+                terminal::print_answer(&files::with_line_break(transcript))?;
+            }
+        }
+        (Some(move_id), None) if args.json => {
+            terminal::print(&format!("{:#}\n", move_json(&reading, move_id)?))?;
+        }
+        (Some(move_id), None) => terminal::print_answer(&move_text(&reading, move_id)?)?,
+        (None, _) if args.memo => {
+            terminal::print_answer(&files::with_line_break(reading.memo()))?;
+        }
+        (None, _) if args.json => {
+            terminal::print(&format!("{:#}\n", reading.json(record, is_driven)))?;
+        }
+        (None, _) => terminal::print(&text(record, &reading, is_driven))?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
+    let mut text = String::new();
+    for (name, value) in show::head(record, is_driven) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<10} {value}");
+    }
+    if let Some(outcome) = &reading.view.outcome {
+        let _ =
+            writeln!(text, "{:<10} {} ({})", "verdict", words::verdict(outcome), outcome.verdict);
+    }
+    let _ = writeln!(text, "{:<10} {}", "figures", figures(record, reading).join(" · "));
+    for approval in &record.approvals {
+        let (who, note) = (words::line(&approval.by), words::line(&approval.note));
+        let note = if note.is_empty() { note } else { format!(": {note}") };
+        let _ = writeln!(
+            text,
+            "{:<10} {} by {who} at {}{note}",
+            "approved",
+            words::line(&approval.move_id),
+            words::time(approval.at_ms)
+        );
+    }
+    let _ = writeln!(text, "\n{}", summary::text(&reading.view).trim_end());
+    let id = local::short(&record.row.run_id);
+    let stands = record.row.state == RunState::Paused
+        || (record.row.state == RunState::Running && !is_driven);
+    let _ = match stands {
+        true => writeln!(text, "\n{DIM}let it go on: moothall resume {id}{DIM:#}"),
+        false => writeln!(
+            text,
+            "\n{DIM}more: moothall show {id} --memo, --move m1, --move m1 --thread D1{DIM:#}"
+        ),
+    };
+    let _ = writeln!(text, "{DIM}{NOT_ADVICE}{DIM:#}");
+    text
+}
+
+/// A move with its trial; where it is not ranked yet, the move alone.
+fn found<'a>(
+    reading: &'a Reading,
+    move_id: &str,
+) -> Result<(&'a moothall_core::consult::Move, Option<&'a RankedMove>), CliError> {
+    let one = reading.view.find_move(move_id).ok_or_else(|| {
+        let refused = CliError::usage(format!("there is no move `{}`", words::line(move_id)));
+        let ids: Vec<&str> = reading.view.moves().map(|one| one.move_id.as_str()).collect();
+        match ids.is_empty() {
+            true => refused.with_hint("no analyst has proposed any yet"),
+            false => refused.with_hint(format!("there are {}", ids.join(", "))),
+        }
+    })?;
+    let ranked = reading.view.ranked.as_ref();
+    Ok((one, ranked.and_then(|ranked| ranked.moves().find(|one| one.move_id == move_id))))
+}
+
+fn move_json(reading: &Reading, move_id: &str) -> Result<Value, CliError> {
+    let (one, ranked) = found(reading, move_id)?;
+    let debate = reading.view.debates.get(move_id);
+    Ok(json!({
+        "move_id": one.move_id,
+        "analyst": one.analyst,
+        "proposal": one.proposal,
+        "content": one.markdown(),
+        "ranked": ranked,
+        "isolation": debate.and_then(|debate| debate.isolation.as_ref()),
+        "conversation_logs": debate.map(|debate| &debate.logs),
+    }))
+}
+
+fn print_thread(reading: &Reading, move_id: &str, thread: &str) -> Result<(), CliError> {
+    let log = reading.log_name(thread);
+    let debate = reading.view.debates.get(move_id);
+    let entries = debate.and_then(|debate| debate.logs.get(&log));
+    let printed = json!({ "move_id": move_id, "thread": thread, "log": entries });
+    terminal::print(&format!("{printed:#}\n"))
+        .map_err(|error| CliError::failed("nothing can be printed").with_source(error))
+}
+
+/// The document, then what code, critic and decision makers made of it.
+fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
+    let (one, ranked) = found(reading, move_id)?;
+    let mut text = files::with_line_break(one.markdown());
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "\n## Trial");
+    let Some(ranked) = ranked else {
+        let _ = writeln!(text, "not ranked yet");
+        return Ok(text);
+    };
+    match ranked.rank {
+        Some(rank) => drop(writeln!(text, "- rank {rank}")),
+        None => drop(writeln!(text, "- without a rank")),
+    }
+    if let Some(class) = ranked.isolation {
+        let _ = writeln!(text, "- debated in class {class}");
+    }
+    let support = ranked.support;
+    let _ = writeln!(text, "- {} of {} numbers supported", support.supported, support.total);
+    for mark in summary::marks(&reading.view, ranked) {
+        let _ = writeln!(text, "- {mark}");
+    }
+    if let Some(debated) = &ranked.debated {
+        let _ = trial(&mut text, debated);
+    }
+    if !ranked.findings.is_empty() {
+        let _ = writeln!(text, "\n### What code found");
+        for finding in &ranked.findings {
+            let _ = writeln!(text, "- {}", words::finding(finding));
+        }
+    }
+    let members = &reading.kept.consult.committee.decision_makers;
+    if let Some(first) = members.first() {
+        let _ = writeln!(text, "\nThe conversations: --move {move_id} --thread {}", first.id);
+    }
+    Ok(text)
+}
+
+fn trial(text: &mut String, debated: &Debated) -> std::fmt::Result {
+    let Debated { total_score, top_score, spread, rounds_done, rounds, .. } = debated;
+    writeln!(
+        text,
+        "- {total_score}/{top_score}, spread {spread}, {rounds_done} of {rounds} rounds"
+    )?;
+    writeln!(text, "\n### Scores")?;
+    for (member, card) in &debated.scorecards {
+        let scores: Vec<String> =
+            card.scores.iter().map(|(metric, score)| format!("{metric} {score}")).collect();
+        let (member, scores) = (words::line(member), words::line(&scores.join(", ")));
+        writeln!(text, "- {member}: {} ({scores})", card.sum())?;
+        if !card.reasoning.trim().is_empty() {
+            writeln!(text, "  {}", words::cut(&card.reasoning, 1000))?;
+        }
+    }
+    writeln!(text, "\n### Objections")?;
+    for objection in &debated.objections {
+        let state = match objection.state {
+            moothall_core::debate::ObjectionState::Answered => "answered",
+            moothall_core::debate::ObjectionState::Partly => "answered in part",
+            moothall_core::debate::ObjectionState::Open => "open",
+            moothall_core::debate::ObjectionState::Conceded => "granted",
+        };
+        let severity = words::objection_severity(objection.severity);
+        let (id, said) = (words::line(&objection.id), words::cut(&objection.text, 1000));
+        writeln!(text, "- {id}, {severity}, {state}: {said}")?;
+    }
+    Ok(())
+}

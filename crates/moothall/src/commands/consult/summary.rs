@@ -1,0 +1,224 @@
+//! What a consultation came to, in words for a person: the ranking first.
+
+use std::fmt::Write as _;
+
+use moothall_core::consult::{Ranked, RankedMove};
+use moothall_core::debate::Debated;
+use moothall_core::evidence::Evidence;
+use moothall_core::report::ConsultView;
+use moothall_core::{Conclusion, Severity};
+
+use crate::commands::words;
+use crate::terminal::{BOLD, DIM, YELLOW};
+
+/// The longest title of a move in a table.
+const TITLE_CHARS: usize = 60;
+
+/// The longest objection.
+const OBJECTION_CHARS: usize = 300;
+
+/// The line under everything that advises.
+pub(in crate::commands) const NOT_ADVICE: &str = "machine-made research aid, not investment, \
+    legal, tax or accounting advice; no recommendation to buy or sell securities";
+
+/// What is said wherever HLXI is shown.
+pub(super) const DOES_NOT_EXIST: &str = "a company that does not exist";
+
+/// Company, evidence, ranking, what is missing.
+pub(in crate::commands) fn text(view: &ConsultView) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_all(&mut text, view);
+    text
+}
+
+fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
+    let ticker = &view.input.gather.ticker;
+    match view.evidence() {
+        Some(evidence) => about(text, evidence)?,
+        None => writeln!(text, "{BOLD}{ticker}{BOLD:#}")?,
+    }
+    if let Some(outcome) = &view.outcome
+        && let Conclusion::Failed { .. } | Conclusion::NotGathered { .. } = outcome.conclusion
+    {
+        writeln!(text, "{YELLOW}there is no ranking{YELLOW:#}")?;
+        for finding in &outcome.findings {
+            writeln!(text, "  {}", words::finding(finding))?;
+        }
+    }
+    if let Some(ranked) = &view.ranked {
+        if view.outcome.is_none() {
+            writeln!(text, "\n{YELLOW}not finished: this is what there is so far{YELLOW:#}")?;
+        }
+        write_ranked(text, view, ranked)?;
+    }
+    Ok(())
+}
+
+fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
+    let company = &evidence.company;
+    let (name, ticker) = (words::line(&company.name), &company.ticker);
+    writeln!(text, "{BOLD}{name}{BOLD:#} ({ticker})")?;
+    if company.fictional {
+        writeln!(text, "{YELLOW}{DOES_NOT_EXIST}: its filings come with the program{YELLOW:#}")?;
+    }
+    let mut parts = vec![words::line(&evidence.provenance.to_string())];
+    if let Some(sheet) = &evidence.sheet {
+        parts.push(format!("as of {}", sheet.as_of));
+    }
+    if let Some(newest) = evidence.newest_filing() {
+        parts.push(format!("newest filing used: {} of {}", newest.form, newest.filed));
+    }
+    writeln!(text, "{DIM}evidence: {}{DIM:#}", words::line(&parts.join(" · ")))?;
+    for warning in evidence.warnings() {
+        writeln!(text, "{YELLOW}note: {}{YELLOW:#}", words::line(&warning))?;
+    }
+    Ok(())
+}
+
+fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::fmt::Result {
+    writeln!(text)?;
+    match ranked.recommended.is_empty() {
+        true => writeln!(text, "{BOLD}No move is recommended.{BOLD:#}")?,
+        false => writeln!(text, "{BOLD}Recommended{BOLD:#}")?,
+    }
+    for one in &ranked.recommended {
+        recommended(text, view, one)?;
+    }
+    if let Some(words) = close_call(ranked) {
+        writeln!(text, "{YELLOW}{words}{YELLOW:#}")?;
+    }
+    if !ranked.other.is_empty() {
+        writeln!(text, "\n{BOLD}Others{BOLD:#}")?;
+        let wide = ranked.other.iter().map(|one| one.move_id.len()).max().unwrap_or(0).max(4);
+        writeln!(text, "{DIM}rank  {:<wide$}    score  spread  title{DIM:#}", "move")?;
+        for one in &ranked.other {
+            other(text, view, one, wide)?;
+        }
+    }
+    if !ranked.missing.is_empty() {
+        writeln!(text, "\n{BOLD}Missing{BOLD:#}")?;
+        for missing in &ranked.missing {
+            writeln!(text, "  {}", words::cut(missing, OBJECTION_CHARS))?;
+        }
+    }
+    Ok(())
+}
+
+fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::fmt::Result {
+    let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let (id, title) = (words::line(&one.move_id), words::line(&one.title));
+    writeln!(text, " {rank}. {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
+    if let Some(debated) = &one.debated {
+        let mut parts = vec![
+            format!("{}/{}", debated.total_score, debated.top_score),
+            cards(debated),
+            format!("spread {}", debated.spread),
+        ];
+        parts.extend(support(one));
+        writeln!(text, "    {}", parts.join(" · "))?;
+        match debated.hardest_open() {
+            Some(objection) => {
+                let severity = words::objection_severity(objection.severity);
+                let said = words::cut(&objection.text, OBJECTION_CHARS);
+                writeln!(text, "    hardest open objection ({severity}): {said}")?;
+            }
+            None => writeln!(text, "    no objection is left open")?,
+        }
+    }
+    for mark in marks(view, one) {
+        writeln!(text, "    {YELLOW}{mark}{YELLOW:#}")?;
+    }
+    Ok(())
+}
+
+fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -> std::fmt::Result {
+    let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let (score, spread) = match &one.debated {
+        Some(debated) => {
+            (format!("{}/{}", debated.total_score, debated.top_score), debated.spread.to_string())
+        }
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    let (id, title) = (words::line(&one.move_id), words::cut(&one.title, TITLE_CHARS));
+    writeln!(text, "{rank:>4}  {id:<wide$}  {score:>7}  {spread:>6}  {title}")?;
+    // Below the title.
+    let indent = 4 + 2 + wide + 2 + 7 + 2 + 6 + 2;
+    for mark in marks(view, one) {
+        writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
+    }
+    Ok(())
+}
+
+/// What each decision maker gives in all.
+fn cards(debated: &Debated) -> String {
+    let card = |(member, card): (&String, &moothall_core::debate::Scorecard)| {
+        format!("{} {}", words::line(member), card.sum())
+    };
+    debated.scorecards.iter().map(card).collect::<Vec<_>>().join(", ")
+}
+
+fn support(one: &RankedMove) -> Option<String> {
+    let counted = one.support;
+    (counted.total > 0)
+        .then(|| format!("{} of {} numbers supported", counted.supported, counted.total))
+}
+
+/// What a reader must know about a move beside its score.
+pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<String> {
+    let mut marks = Vec::new();
+    let grave = one.findings.iter().filter(|found| found.severity >= Severity::Escalate).count();
+    match (&one.debated, &view.outcome) {
+        (Some(_), _) => {}
+        (None, Some(_)) => marks.push("not debated".to_owned()),
+        (None, None) => marks.push(under_way(view, &one.move_id)),
+    }
+    if grave > 0 {
+        let first = one.findings.iter().max_by_key(|found| found.severity);
+        let first = first.map(words::finding).unwrap_or_default();
+        let more = if grave > 1 { format!(" (and {} more)", grave - 1) } else { String::new() };
+        let held = if one.rank.is_none() { "held back" } else { "accepted in spite of" };
+        marks.push(format!("{held}: {first}{more}"));
+    } else if !one.findings.is_empty() {
+        let plural = if one.findings.len() == 1 { "" } else { "s" };
+        marks.push(format!("{} note{plural} on its numbers and words", one.findings.len()));
+    }
+    if let Some(debated) = &one.debated {
+        marks.extend(
+            debated.degraded.iter().map(|one| format!("degraded: {}", words::degradation(one))),
+        );
+    }
+    if !one.similar_to.is_empty() {
+        let like: Vec<&str> = one.similar_to.iter().map(String::as_str).collect();
+        marks.push(words::line(&format!("says nearly the same as {}", like.join(", "))));
+    }
+    marks
+}
+
+/// How far a debate is that has not come to its scores.
+fn under_way(view: &ConsultView, move_id: &str) -> String {
+    let logs = view.debates.get(move_id).into_iter().flat_map(|debate| debate.logs.values());
+    match logs.flatten().map(|entry| entry.round).max() {
+        Some(round) => format!("in round {round} of {}", view.input.committee.rounds),
+        None => "not debated yet".to_owned(),
+    }
+}
+
+/// The last recommended move and the first that is not, where they are nearer to each other than
+/// the decision makers are.
+fn close_call(ranked: &Ranked) -> Option<String> {
+    let last = ranked.recommended.last()?;
+    let next = ranked.other.iter().find(|one| one.rank.is_some())?;
+    let (upper, lower) = (last.debated.as_ref()?, next.debated.as_ref()?);
+    let apart = upper.total_score.checked_sub(lower.total_score)?;
+    let differ = upper.spread.max(lower.spread);
+    (apart < differ).then(|| {
+        let plural = if apart == 1 { "" } else { "s" };
+        format!(
+            "{} and {} are {apart} point{plural} apart, and their decision makers differ by up to \
+             {differ}: too close to call",
+            words::line(&last.move_id),
+            words::line(&next.move_id)
+        )
+    })
+}

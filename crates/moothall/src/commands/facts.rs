@@ -1,0 +1,262 @@
+//! `moothall facts`: what a company filed, as a sheet of facts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use moothall_core::consult::{EvidenceSource, GatherRequest};
+use moothall_core::evidence::{DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker};
+use serde_json::{Value, json};
+
+use super::{Interruptible, block_on};
+use crate::args::{EvidenceFlags, FactsArgs, Global};
+use crate::config;
+use crate::error::{CliError, Exit};
+use crate::filings::Filings;
+use crate::logging;
+use crate::terminal::{self, BOLD, DIM, YELLOW, harmless_line};
+
+/// What stands under everything that is said about a company.
+const NOTICE: &str = "Machine-made research aid from filings. Not investment, legal, tax or accounting advice; no recommendation to buy or sell securities. \
+Figures come from XBRL as filed and are unaudited here; check the filings.";
+
+/// The years of the table.
+const YEARS: i32 = 5;
+/// The most checks of one kind that are shown; JSON has them all.
+const MOST_CHECKS: usize = 8;
+
+pub(super) fn run(global: &Global, args: &FactsArgs) -> anyhow::Result<Exit> {
+    let evidence = gather(global, &args.ticker, &args.evidence)?;
+    let sheet = sheet_of(&evidence)?;
+    let text = if args.json {
+        format!("{:#}\n", report(&evidence, sheet))
+    } else if args.csv {
+        csv(&rows(&evidence, sheet))
+    } else {
+        page(&evidence, sheet)
+    };
+    terminal::print(&text)?;
+    if args.csv && evidence.company.fictional {
+        terminal::note(&format!("{YELLOW}fictional: {FICTION}{YELLOW:#}\n"));
+    }
+    Ok(Exit::Fine)
+}
+
+/// The evidence that the flags of a command ask for.
+pub(super) fn gather(
+    global: &Global,
+    ticker: &Ticker,
+    flags: &EvidenceFlags,
+) -> anyhow::Result<Evidence> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let request = GatherRequest {
+        ticker: ticker.to_string(),
+        source: EvidenceSource::Filings,
+        as_of: flags.as_of,
+        allow_stale: flags.allow_stale,
+    };
+    let work = async {
+        let filings = Filings::open(&loaded, flags.offline.as_deref(), ticker.as_str()).await?;
+        filings.gather(&request).await
+    };
+    match block_on(work)? {
+        Interruptible::Done(evidence) => Ok(evidence?),
+        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled").into()),
+    }
+}
+
+/// The numbers. Evidence from filings always has some.
+pub(super) fn sheet_of(evidence: &Evidence) -> Result<&Sheet, CliError> {
+    evidence.sheet.as_ref().ok_or_else(|| CliError::failed("there are no facts"))
+}
+
+/// The label of a company that does not exist.
+pub(super) const FICTION: &str =
+    "this company does not exist; its filings were written for this program";
+
+fn page(evidence: &Evidence, sheet: &Sheet) -> String {
+    let company = &evidence.company;
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", harmless_line(&company.name), company.ticker);
+    if company.fictional {
+        let _ = writeln!(text, "{YELLOW}fictional{YELLOW:#}    {FICTION}");
+    }
+    for (name, words) in header(evidence, sheet) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<12} {}", harmless_line(&words));
+    }
+    for warning in evidence.warnings() {
+        let _ = writeln!(text, "{YELLOW}warning{YELLOW:#}      {}", harmless_line(&warning));
+    }
+    text.push('\n');
+    text.push_str(&table(sheet));
+    let _ = writeln!(text, "\n{DIM}{NOTICE}{DIM:#}");
+    text
+}
+
+fn header(evidence: &Evidence, sheet: &Sheet) -> Vec<(&'static str, String)> {
+    let company = &evidence.company;
+    let mut lines = vec![("CIK", sheet.cik.to_string())];
+    lines.extend(company.industry.clone().map(|industry| ("industry", industry)));
+    if let Some((year, end)) = sheet.fiscal_year_ends.last_key_value() {
+        lines.push(("fiscal year", format!("FY{year} ended {end}")));
+    }
+    lines.push(("source", evidence.provenance.to_string()));
+    lines.push(("as of", sheet.as_of.to_string()));
+    lines.push(("F0", sheet.hash().to_string()));
+    if let Some(newest) = evidence.newest_filing() {
+        lines.push((
+            "newest used",
+            format!(
+                "{} {}, filed {}, period to {}",
+                newest.form, newest.accession, newest.filed, newest.end
+            ),
+        ));
+    }
+    if let Some(newest) = evidence.events.first() {
+        let (count, filed, subjects) = (evidence.events.len(), newest.filed, newest.subjects());
+        lines.push(("events E0", format!("{count}, the newest of {filed}: {subjects}")));
+    }
+    if let Some(first) = evidence.passages.first() {
+        let (count, form, accession) = (evidence.passages.len(), &first.form, &first.accession);
+        lines.push(("passages T0", format!("{count} of the {form} {accession}")));
+    }
+    lines.extend(evidence.missing.iter().map(|missing| ("missing", missing.clone())));
+    lines.extend(sheet.gap_words().map(|gaps| ("gaps", gaps)));
+    lines.extend(checks(sheet).into_iter().map(|check| ("check", check)));
+    lines
+}
+
+/// What does not fit together in the years of the table, and what was changed. Restatements come in
+/// dozens, so they are told by period.
+fn checks(sheet: &Sheet) -> Vec<String> {
+    let oldest = sheet.newest_year().map_or(i32::MIN, |year| year - (YEARS - 1));
+    let is_shown = |period: &Period| period.fiscal_year() >= oldest;
+    let mut restated: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    let mut others: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+    for check in &sheet.checks {
+        let kind = match check {
+            DataCheck::Restated { id, .. } if is_shown(&id.period) => {
+                restated.entry(id.period).or_default().push(&id.metric);
+                continue;
+            }
+            DataCheck::Identity { period, .. } if is_shown(period) => 1,
+            DataCheck::Candidates { id, .. } if is_shown(&id.period) => 2,
+            DataCheck::Restated { .. }
+            | DataCheck::Identity { .. }
+            | DataCheck::Candidates { .. } => continue,
+            DataCheck::Split { .. } => 0,
+            DataCheck::UnreadableRows { .. } => 3,
+        };
+        others.entry(kind).or_default().push(check.to_string());
+    }
+    let restated = restated
+        .into_iter()
+        .map(|(period, metrics)| format!("restated in {period}: {}", metrics.join(", ")))
+        .collect();
+    let mut shown = Vec::new();
+    for mut lines in others.into_values().chain([restated]) {
+        let more = lines.len().saturating_sub(MOST_CHECKS);
+        // The newest periods come last, and are what people look at.
+        shown.extend(lines.drain(more..));
+        if more > 0 {
+            shown.push(format!("and {more} more of this kind; --json lists them all"));
+        }
+    }
+    shown
+}
+
+/// The sheet's own table, with its columns in line.
+fn table(sheet: &Sheet) -> String {
+    let written = sheet.table(u64::MAX);
+    let cells = |line: &str| -> Vec<String> {
+        let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+        inner.split('|').map(|cell| harmless_line(cell.trim())).collect()
+    };
+    let is_rule = |line: &str| line.starts_with("|---");
+    let rows: Vec<Vec<String>> =
+        written.lines().filter(|line| line.starts_with('|') && !is_rule(line)).map(cells).collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    // The first line says whose numbers these are, which stands above already.
+    for legend in written.lines().skip(1).take_while(|line| !line.starts_with('|')) {
+        let _ = writeln!(text, "{DIM}{}{DIM:#}", harmless_line(legend));
+    }
+    for (at, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = match line.is_empty() {
+                true => write!(line, "{cell:<width$}"),
+                false => write!(line, "  {cell:>width$}"),
+            };
+        }
+        let line = line.trim_end();
+        let _ = match at {
+            0 => writeln!(text, "{BOLD}{line}{BOLD:#}"),
+            _ => writeln!(text, "{line}"),
+        };
+    }
+    text
+}
+
+/// Every fact. What does not exist has no page at the SEC.
+fn rows(evidence: &Evidence, sheet: &Sheet) -> Vec<FactRow> {
+    let mut rows = sheet.rows();
+    if evidence.company.fictional {
+        rows.iter_mut().for_each(|row| row.link.clear());
+    }
+    rows
+}
+
+fn csv(rows: &[FactRow]) -> String {
+    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    };
+    let line = |cells: Vec<String>| cells.join(",");
+    let mut text = line(FactRow::HEADINGS.map(quoted).to_vec());
+    for row in rows {
+        text.push_str("\r\n");
+        text.push_str(&line(row.cells().iter().map(|cell| quoted(cell)).collect()));
+    }
+    text.push_str("\r\n");
+    text
+}
+
+fn report(evidence: &Evidence, sheet: &Sheet) -> Value {
+    let link = |accession: &str| (!evidence.company.fictional).then(|| sheet.link(accession));
+    let event = |event: &FilingEvent| {
+        let mut value = json!(event);
+        value["subjects"] = json!(event.subjects());
+        value["link"] = json!(link(&event.accession));
+        value
+    };
+    json!({
+        "company": evidence.company,
+        "fictional": evidence.company.fictional,
+        "provenance": evidence.provenance,
+        "currency": sheet.currency,
+        "as_of": sheet.as_of,
+        "f0_sha256": sheet.hash(),
+        "newest_filing": evidence.newest_filing().map(|filed| json!({
+            "form": filed.form,
+            "accession": filed.accession,
+            "filed": filed.filed,
+            "period_end": filed.end,
+            "link": link(&filed.accession),
+        })),
+        "fiscal_year_ends": sheet.fiscal_year_ends,
+        "warnings": evidence.warnings(),
+        "missing": evidence.missing,
+        "gaps": sheet.gaps.iter().map(|gap| json!({"id": gap.id, "reason": gap.reason.to_string()})).collect::<Vec<_>>(),
+        "checks": sheet.checks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "facts": rows(evidence, sheet),
+        "events": evidence.events.iter().map(event).collect::<Vec<_>>(),
+        "passages": evidence.passages,
+        "sources": evidence.sources,
+        "notice": NOTICE,
+    })
+}

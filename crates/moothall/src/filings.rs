@@ -1,0 +1,130 @@
+//! From configuration and flags to evidence about a company.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use moothall_core::consult::{GatherFailureKind, GatherRequest};
+use moothall_core::evidence::Evidence;
+use moothall_engine::edgar::{Contact, EdgarClient, EdgarOptions, Endpoints, Patience};
+use moothall_engine::{GatherError, GatherFuture, Gatherer, Gathering, Origin};
+
+use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
+use crate::error::{CliError, Exit};
+use crate::offline::{BUNDLED_TICKER, Recording, RecordingServer};
+
+/// Where filings are read: the SEC's service, or a recording that is served while this lives.
+#[derive(Debug)]
+pub(crate) struct Filings {
+    gatherer: Gatherer,
+    _server: Option<RecordingServer>,
+}
+
+impl Filings {
+    /// The filings of a company. With `offline` they are those of a recording in that folder; HLXI,
+    /// which does not exist, comes with the program; everybody else is the SEC's.
+    pub(crate) async fn open(
+        loaded: &Loaded,
+        offline: Option<&Path>,
+        ticker: &str,
+    ) -> Result<Self, CliError> {
+        let recording = match offline {
+            Some(folder) => Some(Recording::in_folder(folder)?),
+            None if ticker.eq_ignore_ascii_case(BUNDLED_TICKER) => Some(Recording::Bundled),
+            None => None,
+        };
+        match recording {
+            Some(recording) => Self::recorded(recording).await,
+            None => Self::of_service(loaded),
+        }
+    }
+
+    async fn recorded(recording: Recording) -> Result<Self, CliError> {
+        let name = recording.name();
+        let origin = match recording {
+            Recording::Folder(_) => Origin::Recording { name },
+            Recording::Bundled => Origin::Fiction { name },
+        };
+        let server = RecordingServer::start(recording).await?;
+        let client = EdgarClient::new(EdgarOptions {
+            endpoints: Endpoints::at(server.base()),
+            contact: None,
+            // What is on this disk already is not kept a second time.
+            cache: None,
+            patience: Patience::default(),
+        });
+        Ok(Self { gatherer: Gatherer::new(client, origin), _server: Some(server) })
+    }
+
+    fn of_service(loaded: &Loaded) -> Result<Self, CliError> {
+        refuse_stray_addresses(loaded)?;
+        let section = &loaded.resolved.config.evidence;
+        let endpoints = Endpoints { data: section.data_url.clone(), www: section.www_url.clone() };
+        let origin = if endpoints == Endpoints::sec() {
+            Origin::Service
+        } else {
+            Origin::Recording { name: section.data_url.clone() }
+        };
+        let client = EdgarClient::new(EdgarOptions {
+            endpoints,
+            contact: contact(section)?,
+            cache: Some(loaded.places.folders.cache.join("edgar")),
+            patience: Patience::default(),
+        });
+        Ok(Self { gatherer: Gatherer::new(client, origin), _server: None })
+    }
+
+    /// Gathers what is asked for, now.
+    pub(crate) async fn gather(&self, request: &GatherRequest) -> Result<Evidence, CliError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        self.gatherer.gather(request, now_ms).await.map_err(failure)
+    }
+}
+
+impl Gathering for Filings {
+    fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a> {
+        Gathering::gather(&self.gatherer, request)
+    }
+}
+
+fn contact(section: &EvidenceSection) -> Result<Option<Contact>, CliError> {
+    let parse = |text: &String| {
+        Contact::parse(text).map_err(|error| {
+            CliError::usage("`evidence.contact` cannot be used").with_source(error)
+        })
+    };
+    section.contact.as_ref().map(parse).transpose()
+}
+
+/// A moothall.toml that merely lies in the working folder may come from a stranger, who could have
+/// numbers of his own taken for a company's filings.
+fn refuse_stray_addresses(loaded: &Loaded) -> Result<(), CliError> {
+    let from_folder = loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+    let theirs = |key: &str| {
+        let origin = loaded.resolved.origin(key);
+        matches!(origin, ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. })
+    };
+    if from_folder && (theirs("evidence.data_url") || theirs("evidence.www_url")) {
+        return Err(CliError::usage(
+            "the moothall.toml in this folder decides where filings come from",
+        )
+        .with_hint("if you trust it, name it: `--config moothall.toml`"));
+    }
+    Ok(())
+}
+
+fn failure(error: GatherError) -> CliError {
+    let exit = match error.kind {
+        GatherFailureKind::UnknownTicker
+        | GatherFailureKind::AmbiguousTicker
+        | GatherFailureKind::Stale
+        | GatherFailureKind::NoFacts
+        | GatherFailureKind::NoContact => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let failed = CliError::new(exit, error.detail);
+    match error.hint {
+        Some(hint) => failed.with_hint(hint),
+        None => failed,
+    }
+}

@@ -1,0 +1,28 @@
+//! The recording that comes with the program: Helix Instruments, Inc., a company that does not exist.
+//!
+//! `recordings/make_hlxi.py` writes the files.
+
+/// Its ticker. No listed company has it.
+pub(crate) const TICKER: &str = "HLXI";
+
+macro_rules! files {
+    ($($path:literal),+ $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../recordings/hlxi/", $path)).as_slice())),+]
+    };
+}
+
+const FILES: &[(&str, &[u8])] = files![
+    "archives/9990001/000999000126000008/hlxi-20251231.htm",
+    "companyfacts/CIK0009990001.json",
+    "reference/company_tickers.json",
+    "submissions/CIK0009990001.json",
+];
+
+/// The bytes of a file of the recording.
+pub(super) fn read(file: &str) -> Option<&'static [u8]> {
+    FILES.iter().find(|(path, _)| *path == file).map(|(_, bytes)| *bytes)
+}
+
+#[cfg(test)]
+#[path = "bundled_tests.rs"]
+mod tests;

@@ -1,0 +1,241 @@
+//! Consultations whose process is killed with SIGKILL at random moments, and that end as if nobody
+//! had touched them: no answered call is asked again, no event is lost or doubled, and the receipt is
+//! the same but for times and ids. `cargo xtask chaos` does it more often.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use moothall_core::receipt::Receipt;
+use moothall_core::{RunEventBody, RunId};
+use moothall_engine::RunRecord;
+use moothall_store::{RunFilter, SqliteStore, Store};
+use serde_json::Value;
+
+use crate::world::World;
+
+/// Kills and a seed, each a number, for a longer run than the usual one.
+const SIZE: &str = "MOOTHALL_TEST_CHAOS";
+
+/// Kills of one run, at most.
+const KILLS_OF_A_RUN: u64 = 5;
+
+/// How long nothing may happen. The first template of a sandbox is made meanwhile.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Between two looks at where a run stands.
+const LOOK: Duration = Duration::from_millis(1);
+
+#[test]
+fn consultations_killed_anywhere_end_like_one_that_was_not() {
+    let args = ["consult", "HLXI", "--model", "demo", "--yes", "--isolation", "none"];
+    check(SIZE, "10 1", &args, World::new);
+}
+
+/// Kills consultations until there were enough kills, and compares each with one that nobody killed.
+#[expect(clippy::print_stdout, reason = "the figures of a long run")]
+pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> World) {
+    let size = std::env::var(size).unwrap_or_else(|_| usual.to_owned());
+    let size: Vec<u64> = size.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [kills, seed] = size[..] else { panic!("two numbers: kills and a seed") };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let began = Instant::now();
+    let whole = runtime.block_on(async {
+        let mut run = Run::new(world(), args);
+        run.start().wait();
+        run.left().await
+    });
+    let mut dice = Dice(seed);
+    let (mut killed, mut runs, mut calls) = (0, 0, 0);
+    while killed < kills {
+        let most = KILLS_OF_A_RUN.min(kills - killed);
+        runtime.block_on(async {
+            let mut run = Run::new(world(), args);
+            killed += run.survive(&mut dice, most, whole.events.len() as u64).await;
+            let left = run.left().await;
+            assert_eq!(left.events, whole.events, "run {runs} of seed {seed}");
+            assert_eq!(left.receipt, whole.receipt, "run {runs} of seed {seed}");
+            calls += run.started.len();
+        });
+        runs += 1;
+    }
+    println!(
+        "{killed} kills in {runs} consultations of {} effects and {} events, seed {seed}, in {:.0} s: \
+         {calls} effects were performed, none that was answered before, and every receipt is the same",
+        whole.receipt.effects.len(),
+        whole.events.len(),
+        began.elapsed().as_secs_f64(),
+    );
+}
+
+/// What a run leaves behind, without what may differ between equal runs.
+struct Left {
+    events: BTreeMap<String, RunEventBody>,
+    receipt: Receipt,
+}
+
+/// One consultation, over the lives of its processes.
+struct Run {
+    world: World,
+    args: Vec<String>,
+    id: Option<RunId>,
+    lives: usize,
+    /// Effects that were performed, in the order in which they were begun.
+    started: Vec<String>,
+    /// Effects that were answered when the last life ended.
+    answered: BTreeSet<String>,
+}
+
+impl Run {
+    fn new(world: World, args: &[&str]) -> Self {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let world = world.with("MOOTHALL_LOG__LEVEL", "debug").with("MOOTHALL_LOG__FORMAT", "json");
+        let (started, answered) = (Vec::new(), BTreeSet::new());
+        Self { world, args, id: None, lives: 0, started, answered }
+    }
+
+    /// Starts the run, or lets it go on.
+    fn start(&mut self) -> Life {
+        self.lives += 1;
+        let log = self.log();
+        let words: Vec<&str> = match &self.id {
+            None => self.args.iter().map(String::as_str).collect(),
+            Some(id) => vec!["resume", id.as_str()],
+        };
+        let mut command = self.world.command(&words);
+        command.stdout(Stdio::null()).stderr(fs_err::File::create(log).unwrap().into_parts().0);
+        Life(command.spawn().unwrap())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.world.path(&format!("life-{}.log", self.lives))
+    }
+
+    async fn store(&self) -> Option<SqliteStore> {
+        let path = self.world.root().join("home/.local/share/moothall/moothall.db");
+        match path.exists() {
+            true => SqliteStore::open(&path).await.ok(),
+            false => None,
+        }
+    }
+
+    /// Kills the run at moments that the dice choose, lets it go on each time, and in the end lets
+    /// it end. How often it was killed.
+    async fn survive(&mut self, dice: &mut Dice, kills: u64, events: u64) -> u64 {
+        let mut moments: Vec<u64> = (0..kills).map(|_| dice.below(events)).collect();
+        moments.sort_unstable();
+        let mut killed = 0;
+        for moment in moments {
+            let mut life = self.start();
+            if !self.comes_to(&mut life, moment).await {
+                self.check_calls().await;
+                return killed;
+            }
+            tokio::time::sleep(Duration::from_micros(dice.below(3_000))).await;
+            life.kill();
+            killed += 1;
+            self.check_calls().await;
+        }
+        self.start().wait();
+        self.check_calls().await;
+        killed
+    }
+
+    /// Waits until the run has so many events. `false` if it ended before.
+    async fn comes_to(&mut self, life: &mut Life, events: u64) -> bool {
+        let began = Instant::now();
+        let mut store = None;
+        loop {
+            assert!(began.elapsed() < PATIENCE, "{}", self.world.read("life-1.log"));
+            if store.is_none() {
+                store = self.store().await;
+            }
+            if let Some(store) = &store {
+                let filter = RunFilter { state: None, limit: 1 };
+                let found = store.runs(filter).await.unwrap_or_default();
+                if let Some(row) = found.first() {
+                    self.id = Some(row.run_id.clone());
+                    if row.state.is_terminal() {
+                        life.0.wait().unwrap();
+                        return false;
+                    }
+                    if row.events >= events {
+                        return true;
+                    }
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// What this life performed was not answered in an earlier one.
+    async fn check_calls(&mut self) {
+        let log = fs_err::read_to_string(self.log()).unwrap();
+        let started = log.lines().filter_map(|line| {
+            let line: Value = serde_json::from_str(line).ok()?;
+            let is_start = line["message"] == "effect started";
+            is_start.then(|| line["effect"].as_str().unwrap().to_owned())
+        });
+        let started: Vec<String> = started.collect();
+        assert_eq!(started.len(), started.iter().collect::<BTreeSet<_>>().len(), "one life");
+        let again: Vec<_> = started.iter().filter(|id| self.answered.contains(*id)).collect();
+        assert!(again.is_empty(), "{again:?} were answered and asked again");
+        self.started.extend(started);
+        if let Some((store, id)) = self.store().await.zip(self.id.as_ref()) {
+            let journal = store.journal(id).await.unwrap();
+            self.answered = journal.keys().map(ToString::to_string).collect();
+            store.close().await;
+        }
+    }
+
+    async fn left(&mut self) -> Left {
+        let store = self.store().await.unwrap();
+        let found = store.runs(RunFilter { state: None, limit: 2 }).await.unwrap();
+        assert_eq!(found.len(), 1, "there is one run");
+        let record = RunRecord::read(&store, &found[0].run_id).await.unwrap();
+        store.close().await;
+        let numbers: Vec<u64> = record.events.iter().map(|stored| stored.seq).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
+        let mut receipt = record.receipt().unwrap_or_else(|| panic!("{:?}", found[0].state));
+        let mut events = BTreeMap::new();
+        for stored in record.events {
+            let key = stored.event.key;
+            assert_eq!(events.insert(key.clone(), stored.event.body), None, "{key} stands twice");
+        }
+        // Times and the id are not part of what is compared.
+        receipt.notes.run_id = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
+        receipt.notes.started_at_ms = 0;
+        receipt.notes.timing.clear();
+        Left { events, receipt }
+    }
+}
+
+/// One process.
+struct Life(Child);
+
+impl Life {
+    fn wait(mut self) {
+        let status = self.0.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    fn kill(mut self) {
+        // It may just have ended by itself.
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Random numbers that are the same for the same seed (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}

@@ -1,0 +1,483 @@
+//! Consultations as a person meets them, without a key, a network or an image.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use moothall_testkit::{Behaviour, Call, Fault};
+use serde_json::{Value, json};
+
+use crate::evidence::recorded;
+use crate::fake::Fake;
+use crate::world::{Ran, World};
+
+/// A small consultation: two moves, two rounds.
+const SMALL: [&str; 8] = ["consult", "HLXI", "--model", "demo", "--moves", "2", "--rounds", "2"];
+
+fn small(world: &World, more: &[&str]) -> Ran {
+    world.run(&[&SMALL, more].concat())
+}
+
+/// The id of the only run.
+fn only_run(world: &World) -> String {
+    let runs = world.run(&["runs", "--json"]).json();
+    let runs = runs["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs[0]["run_id"].as_str().unwrap().to_owned()
+}
+
+fn is_made(world: &World) -> bool {
+    world.root().join("home/.local/share/moothall/moothall.db").exists()
+}
+
+fn press_ctrl_c(child: &Child) {
+    let process = child.id().to_string();
+    let sent = Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Numbered from 1 without gaps, none twice, and the last one says that nothing follows.
+#[track_caller]
+fn check_events(world: &World, run: &str) {
+    let printed = world.run(&["events", run, "--json"]);
+    let events: Vec<Value> =
+        printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    let mut keys: Vec<&str> = events.iter().map(|event| event["key"].as_str().unwrap()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), events.len(), "a key stands twice");
+    let terminal = |event: &&Value| event["event"] == "pipeline_complete";
+    assert_eq!(events.iter().filter(terminal).count(), 1);
+    assert_eq!(events.last().unwrap()["event"], "pipeline_complete");
+}
+
+#[test]
+fn help_of_consult_shows_every_flag() {
+    let world = World::new();
+    let pages = ["consult", "pause", "approve", "replay"]
+        .map(|command| world.run(&[command, "--help"]).to_string());
+    assert_snapshot!(pages.join("\n\n"));
+}
+
+#[test]
+fn company_that_comes_with_the_program_is_consulted_without_key_network_or_image() {
+    let world = World::new();
+    let ran = world.run(&["consult", "HLXI", "--model", "demo", "--yes", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let report = ran.json();
+    let many = |field: &str| report[field].as_array().unwrap().len();
+    let counted: BTreeMap<&str, usize> = [
+        "move_suggestions",
+        "policy_scores",
+        "conversation_logs",
+        "recommended_moves",
+        "other_moves",
+    ]
+    .into_iter()
+    .map(|field| (field, many(field)))
+    .collect();
+    assert_eq!(
+        counted,
+        BTreeMap::from([
+            ("move_suggestions", 15),
+            ("policy_scores", 15),
+            ("conversation_logs", 15),
+            ("recommended_moves", 3),
+            ("other_moves", 12),
+        ])
+    );
+    let calls = report["calls"].as_u64().unwrap() - report["extra_calls"].as_u64().unwrap();
+    assert_eq!(calls, 922);
+    assert_eq!(report["company_ticker"], "HLXI");
+    assert_eq!((&report["fictional"], &report["demonstration"]), (&true.into(), &true.into()));
+    for score in report["policy_scores"].as_array().unwrap() {
+        assert_eq!(score["top_score"], 120);
+        assert_eq!(score["rounds_done"], 10);
+        assert_eq!(score["isolation"], "none");
+        assert_eq!(score["conversation_logs"]["i2"].as_array().unwrap().len(), 20);
+    }
+    check_events(&world, &only_run(&world));
+}
+
+#[test]
+fn real_companies_are_consulted_over_recordings_of_their_filings() {
+    for (ticker, as_of, missing) in [
+        ("AAPL", "2026-03-25", "words of the annual report"),
+        ("NVDA", "2026-07-09", "words of the annual report"),
+        ("JPM", "2026-05-01", "list of filings"),
+        ("SNOW", "2025-05-30", "list of filings"),
+        ("LPA", "2025-04-07", "list of filings"),
+        ("MSFT", "2025-07-30", "words of the annual report"),
+    ] {
+        let world = World::new();
+        let folder = recorded();
+        let small = ["--moves", "5", "--rounds", "2", "--as-of", as_of, "--offline", &folder];
+        let ran =
+            world.run(&[&["consult", ticker, "--model", "demo", "--json"], &small[..]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let report = ran.json();
+        assert_eq!((&report["as_of"], &report["fictional"]), (&as_of.into(), &false.into()));
+        assert_eq!(report["policy_scores"].as_array().unwrap().len(), 5);
+        let found = report["missing"].as_array().unwrap();
+        assert!(found.iter().any(|one| one.as_str().unwrap().starts_with(missing)), "{found:?}");
+        for ranked in report["recommended_moves"].as_array().unwrap() {
+            assert_eq!(ranked["support"]["supported"], ranked["support"]["total"], "{ranked}");
+        }
+    }
+}
+
+#[test]
+fn company_that_is_unknown_stale_or_has_nobody_who_asks_is_refused() {
+    let world = World::new();
+    let folder = recorded();
+    let refused = [
+        world.run(&["consult", "APL", "--model", "demo", "--offline", &folder]),
+        world.run(&["consult", "SNOW", "--model", "demo", "--offline", &folder]),
+        world.run(&["consult", "AAPL", "--model", "demo"]),
+    ];
+    for (ran, words) in refused.iter().zip(["no company has the ticker", "18 months", "contact"]) {
+        assert!(ran.code == Some(2) && ran.stderr.contains(words), "{ran}");
+        assert!(ran.stderr.contains("\nhint: "), "{ran}");
+    }
+    assert!(!is_made(&world));
+}
+
+#[test]
+fn evidence_that_a_model_makes_up_is_marked_everywhere() {
+    let world = World::new();
+    let ran = small(&world, &["--source", "synthetic", "--memo", "memo.md"]);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    assert!(ran.stderr.contains("evidence that a model makes up"), "{ran}");
+    assert!(ran.stdout.contains("invented by a model"), "{ran}");
+    assert!(world.read("memo.md").contains("Synthetic data"), "{}", world.read("memo.md"));
+    assert!(world.run(&["runs"]).stdout.contains("made-up evidence"));
+}
+
+#[test]
+fn ranking_is_told_in_words() {
+    let world = World::new();
+    let ran = small(&world, &[]);
+    assert_snapshot!(ran.stdout);
+    let end: Vec<&str> = ran.stderr.lines().rev().take(3).collect();
+    assert_snapshot!("end", crate::world::filtered(&end.join("\n")));
+    let told = |words: &str| ran.stderr.lines().any(|line| line.starts_with(words));
+    for words in
+        ["HLXI: 2 moves", "gather: done", "analyst_1: m1.md", "m1: 2 rounds debated", "m2: "]
+    {
+        assert!(told(words), "nothing says {words}: {ran}");
+    }
+    assert!(ran.stderr.lines().count() < 40, "{ran}");
+}
+
+#[test]
+fn everything_about_a_consultation_can_be_had_afterwards() {
+    let world = World::new();
+    let ran = small(&world, &["--memo", "memo.md", "--receipt", "receipt", "--events", "events"]);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    let run = only_run(&world);
+    let show = |more: &[&str]| world.run(&[&["show", run.as_str()], more].concat());
+    assert_snapshot!("show", show(&[]));
+    assert_snapshot!("runs", world.run(&["runs"]));
+    assert_eq!(show(&["--memo"]).stdout, world.read("memo.md"));
+    assert!(world.read("memo.md").contains("Fictional company"));
+    assert_snapshot!("move", show(&["--move", "m1"]));
+    let transcript = show(&["--move", "m1", "--thread", "D2"]);
+    assert!(transcript.stdout.starts_with("**[Round 1] CRITIC:**\n"), "{transcript}");
+    assert_eq!(transcript.stdout.matches("DECISION MAKER (D2)").count(), 2, "{transcript}");
+    assert_eq!(transcript.stdout, show(&["--move", "m1", "--thread", "i2"]).stdout);
+    assert_snapshot!("no_move", show(&["--move", "m9"]));
+    assert_snapshot!("no_thread", show(&["--move", "m1", "--thread", "D9"]));
+    assert_snapshot!("no_code", show(&["--code"]));
+    let verified = world.run(&["verify", "receipt"]);
+    assert_eq!(verified.code, Some(0), "{verified}");
+    assert!(verified.stdout.contains("\nrank 1    m1 Open a direct channel"), "{verified}");
+    let mut names: Vec<String> = {
+        let written = show(&["--artifacts", "out"]);
+        assert_eq!(written.code, Some(0), "{written}");
+        let files = fs_err::read_dir(world.path("out")).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "F0.json",
+            "F1.md",
+            "F2.md",
+            "m1.i1.json",
+            "m1.i2.json",
+            "m1.i3.json",
+            "m1.md",
+            "m2.i1.json",
+            "m2.i2.json",
+            "m2.i3.json",
+            "m2.md",
+            "scores.json",
+        ]
+    );
+    assert_snapshot!("replay", world.run(&["replay", &run]));
+    check_events(&world, &run);
+    assert_eq!(world.read("events"), world.run(&["events", &run, "--json"]).stdout);
+}
+
+#[test]
+fn estimate_says_what_it_takes_and_starts_nothing() {
+    let world = World::new();
+    let arguments = ["consult", "AAPL", "--model", "anthropic/claude-haiku-5-5", "--estimate"];
+    assert_snapshot!(world.run(&arguments));
+    let report = world.run(&[&arguments[..], &["--json"]].concat()).json();
+    assert_eq!((&report["calls"], &report["moves"]), (&922.into(), &15.into()));
+    assert!(!world.root().join("home/.local").exists());
+}
+
+#[test]
+fn money_is_not_spent_where_nobody_can_be_asked() {
+    let world = World::new().with("ANTHROPIC_API_KEY", "a-key");
+    let consult = ["consult", "HLXI", "--model", "anthropic/claude-opus-5-5"];
+    assert_snapshot!(world.run(&consult));
+    // A stranger's file cannot be generous with the user's money.
+    world.write("moothall.toml", "consult.ask_above_usd = 1000\n");
+    assert_eq!(world.run(&consult).code, Some(2));
+    assert!(!is_made(&world));
+}
+
+#[test]
+fn what_cannot_be_a_consultation_is_refused_before_there_is_a_run() {
+    let world = World::new();
+    let refused = [
+        &["consult", "BRK/A", "--model", "demo"][..],
+        &["consult", "HLXI", "--model", "demo", "--moves", "16"],
+        &["consult", "HLXI", "--model", "demo", "--as-of", "yesterday"],
+        &["consult", "HLXI", "--model", "demo", "--model-for", "judge=demo"],
+        &["consult", "HLXI", "--model", "demo", "--committee", "senate"],
+        &["consult", "HLXI", "--model", "demo", "--isolation", "microvm"],
+        &["consult", "HLXI"],
+    ]
+    .map(|arguments| {
+        let ran = world.run(arguments);
+        assert!(matches!(ran.code, Some(2 | 4)), "{ran}");
+        ran.to_string()
+    });
+    assert_snapshot!(refused.join("\n\n"));
+    assert!(!is_made(&world));
+}
+
+#[test]
+fn debates_without_a_sandbox_are_refused_where_one_is_demanded() {
+    let world = World::new();
+    world.write_config("moothall.toml", "isolation.on_failure = \"fail\"\n");
+    let refused =
+        [small(&world, &[]).to_string(), small(&world, &["--isolation", "none"]).to_string(), {
+            // A file that merely lies in the working folder cannot take the demand back.
+            world.write("moothall.toml", "isolation.on_failure = \"fallback\"\n");
+            small(&world, &["--isolation", "none"]).to_string()
+        }];
+    assert_snapshot!(refused.join("\n\n"));
+    assert!(!is_made(&world));
+}
+
+#[test]
+fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
+    let world = World::new();
+    // One after the other, so that there is something left when the first one is scored.
+    let arguments = [&SMALL[..4], &["--moves", "6", "--parallel-moves", "1"]].concat();
+    let mut child = world.command(&arguments).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let scored = |line: &String| line.contains("/120");
+    assert!(lines.map(Result::unwrap).any(|line| scored(&line)), "no move was scored");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = only_run(&world);
+    let before = world.run(&["show", &run]);
+    assert!(before.stdout.contains("not finished: this is what there is so far"), "{before}");
+    let resumed = world.run(&["resume", &run, "--json"]);
+    assert!(matches!(resumed.code, Some(0 | 3)), "{resumed}");
+    assert_eq!(resumed.json()["policy_scores"].as_array().unwrap().len(), 6);
+    check_events(&world, &run);
+    let repeated = world.run(&["replay", &run]);
+    assert_eq!(repeated.code, Some(0), "{repeated}");
+}
+
+#[test]
+fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
+    let fake = Fake::start();
+    fake.always(Fault::Unauthorized);
+    let world = World::new().with("OPENAI_API_KEY", "wrong");
+    fake.configure(&world, "");
+    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let ran = world.run(&arguments);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("hint: is the key from OPENAI_API_KEY right"), "{ran}");
+}
+
+#[test]
+fn board_is_drawn_again_in_place_on_a_terminal() {
+    for (colour, painted) in [("NO_COLOR", false), ("CLICOLOR_FORCE", true)] {
+        let world = World::new().with(colour, "1");
+        let (code, drawn) = on_terminal(world.command(&SMALL), 80, 24);
+        assert_eq!(code, Some(0), "{drawn}");
+        assert!(drawn.contains("\u{1b}[?2026h") && drawn.contains("\u{1b}[J"), "{drawn:?}");
+        let lane = " m1  Open a direct channel where demand already shows";
+        let plain = anstream::adapter::strip_str(&drawn).to_string();
+        assert!(plain.contains(lane) && plain.contains("✓ rank"), "{plain}");
+        assert_eq!(drawn.contains("\u{1b}[1m"), painted, "{drawn:?}");
+    }
+    let (_, small) = on_terminal(World::new().command(&SMALL), 30, 24);
+    assert!(!small.contains("● holds"), "{small}");
+}
+
+/// Runs the program with a terminal of this size as its standard error, and returns what was drawn.
+fn on_terminal(mut command: Command, columns: u16, rows: u16) -> (Option<i32>, String) {
+    use rustix::{pty, termios};
+    let flags = pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY;
+    let main = pty::openpt(flags).unwrap();
+    pty::grantpt(&main).unwrap();
+    pty::unlockpt(&main).unwrap();
+    let size = termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    termios::tcsetwinsize(&main, size).unwrap();
+    let name = pty::ptsname(&main, Vec::new()).unwrap();
+    let other =
+        fs_err::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut child = command.stderr(std::process::Stdio::from(other.into_file())).spawn().unwrap();
+    // Our own copies of the other end are closed with the command, so that reading ends.
+    drop(command);
+    let mut drawn = Vec::new();
+    // The end of a terminal's other side is told as an error.
+    let _ = std::fs::File::from(main).read_to_end(&mut drawn);
+    (child.wait().unwrap().code(), String::from_utf8_lossy(&drawn).into_owned())
+}
+
+#[test]
+fn consultation_pauses_at_its_budget_and_goes_on_with_more() {
+    let world = World::new();
+    let ran = small(&world, &["--budget-tokens", "60000", "--memo", "memo.md"]);
+    assert_eq!(ran.code, Some(5), "{ran}");
+    assert!(ran.stderr.contains("let it go on with more"), "{ran}");
+    assert!(world.read("memo.md").contains("Not finished"), "{}", world.read("memo.md"));
+    let run = only_run(&world);
+    let resumed = world.run(&["resume", &run, "--budget-tokens", "90000000"]);
+    assert!(matches!(resumed.code, Some(0 | 3)), "{resumed}");
+    check_events(&world, &run);
+}
+
+#[test]
+fn ctrl_c_pauses_and_the_run_can_be_resumed() {
+    let fake = Fake::start();
+    let (arrived, arrivals) = std::sync::mpsc::channel();
+    fake.respond_with(move |_| {
+        let _ = arrived.send(());
+        Behaviour::text("Nothing much.").with_latency(Duration::from_millis(700))
+    });
+    let world = World::new();
+    fake.configure(&world, "");
+    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let child = world.command(&arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
+    press_ctrl_c(&child);
+    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert!(ran.stderr.contains("is paused\nhint: let it go on: `moothall resume"), "{ran}");
+    let run = only_run(&world);
+    let shown = world.run(&["show", &run]);
+    assert!(shown.stdout.contains("state      paused"), "{shown}");
+    assert_snapshot!(world.run(&["pause", &run]));
+    fake.always(Behaviour::text("Nothing much."));
+    // Nobody proposes a move that can be used, so there is no ranking; but it comes to its end.
+    let resumed = world.run(&["resume", &run, "--config", "fake.toml"]);
+    assert!(matches!(resumed.code, Some(1 | 4)), "{resumed}");
+    check_events(&world, &run);
+}
+
+#[test]
+fn second_ctrl_c_leaves_at_once() {
+    let (fake, arrivals) = Fake::hanging();
+    let world = World::new();
+    fake.configure(&world, "");
+    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let mut child = world.command(&arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
+    press_ctrl_c(&child);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("Ctrl-C again") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it never said how to leave");
+    }
+    press_ctrl_c(&child);
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("let it go on: `moothall resume"), "{rest}");
+    assert!(world.run(&["runs"]).stdout.contains("interrupted"));
+}
+
+/// A committee that proposes moves with a wrong number and finds them good.
+fn careless(call: &Call) -> Behaviour {
+    let body = call.body();
+    let fields = &body["response_format"]["json_schema"]["schema"]["properties"];
+    let scores = json!({
+        "impact": 7, "feasibility": 7, "risk_adjusted_return": 7, "strategic_alignment": 7,
+        "reasoning": "It is good.",
+    });
+    let asked_for_scores = body["messages"].to_string().contains("risk_adjusted_return");
+    let answer = if fields.get("moves").is_some() {
+        let proposal = json!({
+            "title": "Double everything",
+            "thesis": "Revenue was $9,999 million in FY2025 [F0:Revenue:FY2025].",
+            "actions": ["Double it."], "what_must_be_true": ["It can be doubled."],
+            "evidence": ["F0:Revenue:FY2025"], "risks": ["It cannot."], "cost": "None.",
+            "horizon": "A year.", "kill_criteria": ["It is halved."],
+        });
+        json!({ "moves": [proposal] })
+    } else if fields.get("objections").is_some() {
+        json!({ "message": "Why?", "objections": [], "withdrawn": [] })
+    } else if fields.get("stance").is_some() {
+        let scores = if asked_for_scores { scores } else { Value::Null };
+        json!({
+            "message": "Why not?", "stance": "hold", "answers": [], "conceded": [],
+            "scores": scores,
+        })
+    } else {
+        json!("Nothing is known.")
+    };
+    Behaviour::text(answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+}
+
+#[test]
+fn move_that_is_held_back_is_ranked_when_a_person_approves_it() {
+    let fake = Fake::start();
+    fake.respond_with(careless);
+    let world = World::new();
+    fake.configure(&world, "");
+    let consult = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let ran = world.run(&[&consult[..], &["--moves", "1", "--rounds", "1"]].concat());
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.stdout.contains("held back: claims.wrong-value"), "{ran}");
+    assert!(ran.stderr.contains("moothall approve"), "{ran}");
+    let run = only_run(&world);
+    let approve = ["approve", run.as_str(), "--move", "m1", "--by", "Ada", "--note", "I looked."];
+    assert_snapshot!(world.run(&approve));
+    assert_snapshot!(world.run(&approve));
+    let shown = world.run(&["show", &run, "--receipt", "receipt"]);
+    assert!(shown.stdout.contains("approved   m1 by Ada at "), "{shown}");
+    assert!(shown.stdout.contains("accepted in spite of: claims.wrong-value"), "{shown}");
+    assert_eq!(world.run(&["verify", "receipt"]).code, Some(0));
+    assert_eq!(world.run(&["replay", &run]).code, Some(0));
+}
+
+#[test]
+fn approval_is_only_for_moves_that_are_held_back() {
+    let world = World::new();
+    small(&world, &[]);
+    let run = only_run(&world);
+    let refused = [
+        world.run(&["approve", &run, "--move", "m1"]).to_string(),
+        world.run(&["approve", &run, "--move", "m9", "--by", "a person"]).to_string(),
+        world.run(&["approve", &run, "--move", "m1", "--by", "a person"]).to_string(),
+    ];
+    assert_snapshot!(refused.join("\n\n"));
+}

@@ -1,0 +1,12 @@
+//! Consultations in microVMs whose process is killed, see `chaos.rs`.
+
+use crate::{chaos, real_sandbox};
+
+/// Kills and a seed, each a number, for a longer run than the usual one.
+const SIZE: &str = "MOOTHALL_TEST_CHAOS_MICROVM";
+
+#[test]
+fn consultations_in_microvms_killed_anywhere_end_like_one_that_was_not() {
+    let args = ["consult", "HLXI", "--model", "demo", "--yes", "--isolation", "microvm"];
+    chaos::check(SIZE, "2 1", &args, real_sandbox::world);
+}

@@ -1,0 +1,76 @@
+//! Any text is checked without a panic and alike twice, against any sheet that can be built, with
+//! passages and headlines that are arbitrary too.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use moothall_core::claims::{
+    Checker, Headline, Known, Support, advice_language, injected_instructions, numbers, sentences,
+};
+use moothall_core::evidence::{CompanyFacts, Day, FilingEvent, ItemCode, Passage, Sheet};
+
+/// What parts the input: the text, a passage, a headline, and facts.
+const PART: char = '\u{1e}';
+
+/// A made-up company with two years of sales and a loss.
+const FACTS: &str = include_str!("claims_check.facts.json");
+
+static SHEET: LazyLock<Option<Sheet>> = LazyLock::new(|| sheet(FACTS));
+
+fn sheet(facts: &str) -> Option<Sheet> {
+    let facts = CompanyFacts::parse(facts.as_bytes()).ok()?;
+    Sheet::build(&facts, Day::MAX).ok()
+}
+
+fuzz_target!(|data: &[u8]| {
+    let whole = String::from_utf8_lossy(data);
+    let mut parts = whole.split(PART);
+    let mut part = || parts.next().unwrap_or("");
+    let (text, passage, headline, facts) = (part(), part(), part(), part());
+    let own = if facts.is_empty() { None } else { sheet(facts) };
+    let events = [FilingEvent {
+        accession: "0000000001-25-000007".to_owned(),
+        form: "8-K".to_owned(),
+        filed: Day::MIN,
+        report_date: Some(Day::MAX),
+        items: ItemCode::list("2.02,9.01"),
+    }];
+    let passages = [Passage {
+        accession: "0000000001-25-000001".to_owned(),
+        form: "10-K".to_owned(),
+        item: "1A".to_owned(),
+        paragraph: 3,
+        text: passage.to_owned(),
+    }];
+    let headlines = [Headline { number: 1, text: headline.to_owned() }];
+    let checker = Checker::new(Known {
+        sheet: own.as_ref().or(SHEET.as_ref()),
+        events: &events,
+        passages: &passages,
+        headlines: &headlines,
+    });
+    check(&checker, text);
+    for source in [text, passage, headline] {
+        let _ = (advice_language(source), injected_instructions(source));
+    }
+});
+
+fn check(checker: &Checker<'_>, text: &str) {
+    let claims = checker.check(text);
+    assert_eq!(claims, checker.check(text));
+    let found = sentences(text);
+    assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    for claim in &claims {
+        assert!((claim.sentence as usize) < found.len().max(1));
+        assert_eq!(claim.finding("m1").is_some(), claim.verdict.severity().is_some());
+    }
+    for range in found {
+        let sentence = &text[range];
+        for number in numbers(sentence) {
+            assert!(sentence.get(number.start..number.end).is_some());
+        }
+    }
+    let support = Support::of(&claims);
+    assert_eq!(support.supported + support.assumed + support.flagged, support.total);
+}
