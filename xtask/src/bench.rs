@@ -54,6 +54,7 @@ fn measure(name: &str, length: &Length, more: &[&str]) -> Result<()> {
 /// The peer is made once, beside the build.
 fn consult(length: &Length) -> Result<()> {
     let root = shell::root()?;
+    shell::run(&root, &["cargo", "xtask", "guest"])?;
     let folder = shell::target_dir(&root).join("langgraph");
     let python = folder.join("bin/python");
     let path = python.to_str().context("the target folder's name is not text")?;

@@ -26,7 +26,8 @@ const FILLING: Duration = Duration::from_secs(120);
 pub(super) async fn overhead(script: &Script, here: Duration) -> Result<Duration> {
     let target = sandbox::target()?;
     let state = tempfile::tempdir()?;
-    let guest = fs_err::read(target.join("guest/moothall-guest")).context("run `cargo xtask guest`")?;
+    let guest =
+        fs_err::read(target.join("guest/moothall-guest")).context("run `cargo xtask guest`")?;
     let host = Host::open(HostOptions {
         images: sandbox::images()?,
         cache: target.join("tmp/sandboxes"),

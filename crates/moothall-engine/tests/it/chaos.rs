@@ -58,6 +58,5 @@ async fn a_run_that_is_killed_again_and_again_ends_like_one_that_was_not() {
     while let Some(survived) = seeds.join_next().await {
         kills += survived.unwrap();
     }
-    println!("{SEEDS} runs, {kills} kills");
     assert!(u64::from(kills) > SEEDS, "{kills} kills are too few to say anything");
 }

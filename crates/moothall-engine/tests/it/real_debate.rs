@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use moothall_core::EffectResult;
 use moothall_core::sandbox::IsolationClass;
@@ -93,9 +93,7 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
     let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fail };
     let there = world().await;
     let performer = Arc::new(Speaking::default());
-    let began = Instant::now();
     let ended = driver(&there, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    println!("{engine}: two short debates in {:?}", began.elapsed());
     assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
 
     let (here, there) = (here.left().await, there.left().await);
@@ -125,9 +123,7 @@ async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineN
     let world = world().await;
     let latency = Duration::from_millis(200);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
-    let began = Instant::now();
     let ended = driver(&world, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    println!("{engine}: two short debates that take turns in {:?}", began.elapsed());
     assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
     let left = world.left().await;
     let ends = left.answers.values().filter_map(|(_, result)| match result {

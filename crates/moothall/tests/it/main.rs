@@ -1,7 +1,7 @@
 //! The program as a person or a script meets it: the real executable in a folder of its own, with
 //! an environment of its own.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod ask;
 mod chaos;
