@@ -28,7 +28,7 @@ pub(super) static LEADING: Pattern =
 static LIST_MARKER: Pattern = Pattern::new(r"^\s*(?:[-*+#>|•–]|[0-9]{1,3}[.)]\s)");
 
 /// Where the sentences of a text are, in order and without overlap. A citation that opens a
-/// sentence belongs to the one before: "... billion. [F0:Revenue:FY2025] Margins ..."
+/// sentence belongs to the one before: `... billion. [F0:Revenue:FY2025] Margins ...`
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for block in blocks(text) {
