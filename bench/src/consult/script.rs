@@ -14,6 +14,7 @@ use moothall_core::model::{
 use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult, MicroUsd};
 use moothall_engine::{PerformFuture, Performed, Performer, Walls};
+use serde_json::{Map, Value};
 use sqlx::{Connection as _, SqliteConnection};
 
 /// Answers by effect id; what is not there is asked of the demonstration model and kept.
@@ -48,8 +49,13 @@ impl Script {
     }
 }
 
+/// Bytes of a message in a debate, about 350 tokens: the demonstration model says less than a model
+/// does.
+const MESSAGE_BYTES: usize = 1_400;
+
 fn reply(request: &ModelRequest) -> EffectResult {
     let Some(text) = demonstration::answer(request) else { return nothing("no words for this") };
+    let text = at_length(&text).unwrap_or(text);
     let usage = Usage {
         input: request.prompt_tokens_expected(),
         output: text.len() as u64 / 4,
@@ -63,6 +69,18 @@ fn reply(request: &ModelRequest) -> EffectResult {
         usage_basis: UsageBasis::Estimated,
         cost_micro_usd: Some(MicroUsd::ZERO),
     })
+}
+
+/// An answer of a debate with a message as long as a model's. `None` where there is no message.
+fn at_length(answer: &str) -> Option<String> {
+    let mut answer: Map<String, Value> = serde_json::from_str(answer).ok()?;
+    let Value::String(message) = answer.get_mut("message")? else { return None };
+    while !message.is_empty() && message.len() < MESSAGE_BYTES {
+        message.push_str(
+            " Nothing that was said so far takes this away, and nobody has shown why it should.",
+        );
+    }
+    serde_json::to_string(&answer).ok()
 }
 
 fn nothing(why: &str) -> EffectResult {

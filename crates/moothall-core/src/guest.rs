@@ -27,6 +27,6 @@ pub use self::frame::{
     write_message,
 };
 pub use self::message::{
-    Ended, FoundFile, FromGuest, PROTOCOL, Place, RunRequest, ToGuest, WayToEnd,
+    Ended, FoundFile, FromGuest, PROTOCOL, Place, RunRequest, SaidStep, ToGuest, WayToEnd,
 };
 pub use self::workflow::{GuestMachine, GuestWorkflow, UnknownWorkflow};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, de, ser};
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of some bytes.
@@ -32,11 +32,23 @@ impl Sha256Hex {
         }
         Some(Self(bytes))
     }
+
+    /// The 64 digits. Requests have one digest for every message, so they are not written one by
+    /// one.
+    fn digits(&self) -> [u8; 64] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
+        }
+        digits
+    }
 }
 
 impl fmt::Display for Sha256Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(std::str::from_utf8(&self.digits()).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -48,7 +60,9 @@ impl fmt::Debug for Sha256Hex {
 
 impl Serialize for Sha256Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        let digits = self.digits();
+        serializer
+            .serialize_str(std::str::from_utf8(&digits).map_err(<S::Error as ser::Error>::custom)?)
     }
 }
 

@@ -4,9 +4,19 @@
 /// characters.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let visible = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
-    let visible: String = visible.filter(|c| !is_hidden(*c)).collect();
-    let words: Vec<&str> = visible.split(' ').filter(|word| !word.is_empty()).collect();
-    cut(&words.join(" "), longest)
+    let mut line = String::new();
+    let mut length = 0;
+    for sign in visible.filter(|c| !is_hidden(*c)) {
+        if sign != ' ' || !(line.is_empty() || line.ends_with(' ')) {
+            line.push(sign);
+            length += 1;
+            // What follows is cut off.
+            if length > longest && sign != ' ' {
+                break;
+            }
+        }
+    }
+    cut(line.trim_end(), longest)
 }
 
 /// The beginning of a text, with a sign that there was more.

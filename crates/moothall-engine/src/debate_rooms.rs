@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moothall_core::guest::GuestWorkflow;
+use moothall_core::guest::{GuestWorkflow, SaidStep};
 use moothall_core::sandbox::{
     Attestation, GuestPath, Labels, Limits, SandboxFailure, SandboxFailureKind,
 };
-use moothall_core::{EffectId, EffectResult, RunId, Step};
+use moothall_core::{EffectId, EffectResult, RunId};
 use moothall_sandbox::{
     EngineName, Host, Lease, Policy, PoolOptions, ProbeReport, ProbedEngine, SandboxError,
     Sandboxes, Spec, choose,
@@ -125,14 +125,14 @@ struct Guest {
 }
 
 impl Room for Guest {
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, Step> {
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, SaidStep> {
         Box::pin(async move {
             let step = self.lease.session().start_workflow(workflow).await;
             step.map_err(|error| error.failure())
         })
     }
 
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, Step> {
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, SaidStep> {
         Box::pin(async move {
             let step = self.lease.session().tell_result(id, result).await;
             step.map_err(|error| error.failure())

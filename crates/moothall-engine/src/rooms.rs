@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use moothall_core::guest::GuestWorkflow;
+use moothall_core::guest::{GuestWorkflow, SaidStep};
 use moothall_core::sandbox::{Attestation, GuestPath, SandboxFailure};
-use moothall_core::{EffectId, EffectResult, RunId, Step};
+use moothall_core::{EffectId, EffectResult, RunId};
 use tokio::sync::watch;
 
 /// How long a room may stand idle while others wait for one, where nothing else is said.
@@ -39,10 +39,10 @@ pub trait Rooms: Debug + Send + Sync {
 /// ends it.
 pub trait Room: Debug + Send {
     /// Starts the machine; its first step.
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, Step>;
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, SaidStep>;
 
     /// Tells the machine a result; its next step.
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, Step>;
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, SaidStep>;
 
     /// A file that the machine left, of at most so many bytes.
     fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>>;

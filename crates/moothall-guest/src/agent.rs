@@ -4,7 +4,7 @@ use std::io::Read;
 
 use moothall_core::guest::{
     Channel, Ended, Frame, FrameReader, FromGuest, GuestMachine, GuestWorkflow, MAX_DATA_BYTES,
-    PROTOCOL, Place, RunRequest, ToGuest, write_data, write_message,
+    PROTOCOL, Place, RunRequest, SaidStep, ToGuest, write_data, write_message,
 };
 use moothall_core::sandbox::GuestPath;
 use moothall_core::{EffectId, EffectResult, Step, Workflow};
@@ -296,7 +296,10 @@ impl<W: World> Agent<W> {
         {
             return self.answer(Err(refusal));
         }
-        self.say_or_refuse(&FromGuest::Step(Box::new(step)))
+        match SaidStep::of(step) {
+            Ok(step) => self.say_or_refuse(&FromGuest::Step(Box::new(step))),
+            Err(error) => self.answer(Err(Refusal::new(error))),
+        }
     }
 
     fn write_files(&mut self) -> Result<(), Refusal> {

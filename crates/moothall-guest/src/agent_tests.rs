@@ -1,4 +1,4 @@
-use moothall_core::guest::{FoundFile, WayToEnd};
+use moothall_core::guest::{FoundFile, SaidStep, WayToEnd};
 use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
 use moothall_core::sandbox::{Limits, SandboxFailure, SandboxFailureKind};
 use proptest::prelude::*;
@@ -342,9 +342,9 @@ fn holds_a_workflow_and_refuses_what_it_does_not_wait_for() {
         said(&mut agent),
         [
             refused("no workflow was started"),
-            Said::Message(FromGuest::Step(Box::new(first))),
+            Said::Message(FromGuest::Step(Box::new(SaidStep::of(first).unwrap()))),
             refused(&unexpected),
-            Said::Message(FromGuest::Step(Box::new(second))),
+            Said::Message(FromGuest::Step(Box::new(SaidStep::of(second).unwrap()))),
         ]
     );
 }

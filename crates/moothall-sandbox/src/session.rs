@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use moothall_core::guest::{
     Channel, Ended, FoundFile, Frame, FrameReader, FromGuest, GuestWorkflow, PROTOCOL, Place,
-    RunRequest, ToGuest, write_data, write_message,
+    RunRequest, SaidStep, ToGuest, write_data, write_message,
 };
 use moothall_core::sandbox::GuestPath;
-use moothall_core::{EffectId, EffectResult, Step};
+use moothall_core::{EffectId, EffectResult};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout_at};
 
@@ -314,7 +314,10 @@ impl Session {
     }
 
     /// Starts a workflow inside; its first step.
-    pub async fn start_workflow(&mut self, workflow: GuestWorkflow) -> Result<Step, SandboxError> {
+    pub async fn start_workflow(
+        &mut self,
+        workflow: GuestWorkflow,
+    ) -> Result<SaidStep, SandboxError> {
         self.step(&ToGuest::Start(Box::new(workflow))).await
     }
 
@@ -324,11 +327,11 @@ impl Session {
         &mut self,
         id: EffectId,
         result: EffectResult,
-    ) -> Result<Step, SandboxError> {
+    ) -> Result<SaidStep, SandboxError> {
         self.step(&ToGuest::Result { id, result: Box::new(result) }).await
     }
 
-    async fn step(&mut self, message: &ToGuest) -> Result<Step, SandboxError> {
+    async fn step(&mut self, message: &ToGuest) -> Result<SaidStep, SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(message, deadline).await?;

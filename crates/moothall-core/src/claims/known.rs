@@ -120,19 +120,24 @@ impl<'a> SheetIndex<'a> {
             magnitudes: BTreeMap::new(),
         };
         let balances = balances(sheet);
-        for (id, fact) in &sheet.facts {
-            let found = FactRef { id, fact, is_balance: balances.contains(id.metric.as_str()) };
-            index.newest_year = index.newest_year.max(id.period.fiscal_year());
-            index
-                .metrics
-                .entry(id.metric.to_ascii_lowercase())
-                .or_default()
-                .insert(id.period, found);
-            index.periods.entry(id.period).or_default().push(found);
-            index.magnitudes.entry(fact.unit).or_default().push((fact.value.abs(), found));
+        // Facts of one metric stand together, so a name is looked up once and not for each of them.
+        let facts: Vec<(&FactId, &Fact)> = sheet.facts.iter().collect();
+        for facts in facts.chunk_by(|(one, _), (other, _)| one.metric == other.metric) {
+            let Some((FactId { metric, .. }, _)) = facts.first() else { continue };
+            let is_balance = balances.contains(metric.as_str());
+            let facts = facts.iter().map(|(id, fact)| FactRef { id, fact, is_balance });
+            for found in facts.clone() {
+                let FactRef { id, fact, .. } = found;
+                index.newest_year = index.newest_year.max(id.period.fiscal_year());
+                index.periods.entry(id.period).or_default().push(found);
+                index.magnitudes.entry(fact.unit).or_default().push((fact.value.abs(), found));
+            }
+            let by_period = facts.map(|found| (found.id.period, found));
+            index.metrics.entry(metric.to_ascii_lowercase()).or_default().extend(by_period);
         }
+        // Stable: equal magnitudes stay in the order of their ids.
         for facts in index.magnitudes.values_mut() {
-            facts.sort_by(|left, right| (left.0, left.1.id).cmp(&(right.0, right.1.id)));
+            facts.sort_by_key(|(magnitude, _)| *magnitude);
         }
         index
     }
@@ -197,6 +202,9 @@ fn balances(sheet: &Sheet) -> BTreeSet<&str> {
     for _ in 0..2 {
         for (id, fact) in &sheet.facts {
             let Source::Derived { inputs, .. } = &fact.source else { continue };
+            if found.contains(id.metric.as_str()) {
+                continue;
+            }
             let of_one_day = inputs
                 .iter()
                 .all(|input| input.period == id.period && found.contains(input.metric.as_str()));

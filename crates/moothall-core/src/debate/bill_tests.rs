@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::support::{input, run, said, scores};
+use super::support::{Ran, input, run, said, scores};
 use super::{DebateInput, Entry, transcript};
 use crate::model::ModelRequest;
 use crate::{Sha256Hex, tokens_expected};
@@ -55,32 +55,39 @@ impl Bill {
 struct Cache(BTreeSet<Sha256Hex>);
 
 impl Cache {
-    /// Bills calls that go out together.
-    fn bill<'a>(&mut self, wave: impl Iterator<Item = &'a ModelRequest>) -> Bill {
-        let mut bill = Bill::default();
+    /// Bills calls that go out together, those of each debate by itself.
+    fn bill<const N: usize>(&mut self, wave: [Vec<&ModelRequest>; N]) -> [Bill; N] {
         let mut written = Vec::new();
-        for request in wave {
-            let prefixes = prefixes(request);
-            let marks: Vec<usize> = prefixes
-                .iter()
-                .enumerate()
-                .filter(|(_, prefix)| prefix.is_breakpoint && prefix.tokens >= LEAST_CACHED)
-                .map(|(index, _)| index)
-                .collect();
-            let known = marks.iter().flat_map(|mark| mark.saturating_sub(LOOK_BACK)..=*mark);
-            let read = known
-                .filter_map(|index| prefixes.get(index))
-                .filter(|prefix| self.0.contains(&prefix.hash))
-                .map(|prefix| prefix.tokens)
-                .max()
-                .unwrap_or(0);
-            let cached = marks.last().map_or(0, |mark| prefixes[*mark].tokens);
-            let all = prefixes.last().unwrap().tokens;
-            bill.add(Bill { plain: all - cached, written: cached - read, read });
-            written.extend(marks.iter().map(|mark| prefixes[*mark].hash));
-        }
+        let bills = wave.map(|requests| {
+            let mut bill = Bill::default();
+            for request in requests {
+                bill.add(self.bill_one(request, &mut written));
+            }
+            bill
+        });
         self.0.extend(written);
-        bill
+        bills
+    }
+
+    fn bill_one(&self, request: &ModelRequest, written: &mut Vec<Sha256Hex>) -> Bill {
+        let prefixes = prefixes(request);
+        let marks: Vec<usize> = prefixes
+            .iter()
+            .enumerate()
+            .filter(|(_, prefix)| prefix.is_breakpoint && prefix.tokens >= LEAST_CACHED)
+            .map(|(index, _)| index)
+            .collect();
+        let known = marks.iter().flat_map(|mark| mark.saturating_sub(LOOK_BACK)..=*mark);
+        let read = known
+            .filter_map(|index| prefixes.get(index))
+            .filter(|prefix| self.0.contains(&prefix.hash))
+            .map(|prefix| prefix.tokens)
+            .max()
+            .unwrap_or(0);
+        let cached = marks.last().map_or(0, |mark| prefixes[*mark].tokens);
+        let all = prefixes.last().unwrap().tokens;
+        written.extend(marks.iter().map(|mark| prefixes[*mark].hash));
+        Bill { plain: all - cached, written: cached - read, read }
     }
 }
 
@@ -182,23 +189,34 @@ fn debate_input(number: u64, dossier: &str) -> DebateInput {
     }
 }
 
-/// Our bills: of the first debate of a run, which finds nothing in the cache, and of any later one.
-fn ours(dossier: &str, length: Length) -> (Bill, Bill) {
+/// The calls of a debate that go out together.
+fn calls(ran: &Ran, wave: Option<usize>) -> Vec<&ModelRequest> {
+    let wave = wave.and_then(|wave| ran.waves.get(wave));
+    wave.into_iter().flatten().map(|id| ran.question(id)).collect()
+}
+
+/// Our bills: of the debate whose opening goes ahead and finds nothing in the cache, and of any
+/// other. All others begin when that opening is answered.
+fn ours(dossier: &str, length: Length) -> [Bill; 2] {
     let score = scores([7; 4], "So it is.");
-    let mut cache = Cache::default();
-    let mut bill = |number| {
+    let debate = |number| {
         let reply = |id: &str| {
             said(if id.contains("/score/") { score.clone() } else { answer(id, length) })
         };
         let ran = run(debate_input(number, dossier), reply);
         assert!(ran.asked.len() == 61 && ran.debated().degraded.is_empty());
-        let mut bill = Bill::default();
-        for wave in &ran.waves {
-            bill.add(cache.bill(wave.iter().map(|id| ran.question(id))));
-        }
-        bill
+        ran
     };
-    (bill(1), bill(2))
+    let (ahead, other) = (debate(1), debate(2));
+    let mut cache = Cache::default();
+    let mut bills = [Bill::default(); 2];
+    for moment in 0..=ahead.waves.len() {
+        let wave = [calls(&ahead, Some(moment)), calls(&other, moment.checked_sub(1))];
+        for (bill, more) in bills.iter_mut().zip(cache.bill(wave)) {
+            bill.add(more);
+        }
+    }
+    bills
 }
 
 /// The source document's bill for a move: one user prompt with the whole transcript, the round's
@@ -258,15 +276,15 @@ fn prompts_cost_a_quarter_of_the_source_documents_and_less_than_half_of_it_witho
     ] {
         let dossier = prose(dossier_tokens, 1);
         let with = source(&format!("\n{dossier}\n")) as f64;
-        let (cold, warm) = ours(&dossier, length);
-        let a_move = (cold.units() + (MOVES - 1.0) * warm.units()) / MOVES;
+        let [ahead, other] = ours(&dossier, length);
+        let a_move = (ahead.units() + (MOVES - 1.0) * other.units()) / MOVES;
         let (beside, bare) = (a_move / with, a_move / without);
         println!(
             "dossier of {dossier_tokens} tokens, {length:?} of {MESSAGE_TOKENS}: a move costs {a_move:.0}; \
              the source document's {with} with the evidence ({beside:.3} x), {without} without ({bare:.3} x); \
-             a later move: {warm:?}; every move on an empty cache: {:.3} x, {:.3} x",
-            cold.units() / with,
-            cold.units() / without,
+             a move that does not go ahead: {other:?}; if none did: {:.3} x, {:.3} x",
+            ahead.units() / with,
+            ahead.units() / without,
         );
         if is_promised {
             assert!(beside <= 0.25, "{beside}");

@@ -8,8 +8,13 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 /// Text without what could drive a terminal or hide words, cut to so many bytes. Line ends stay.
 pub(super) fn clean(text: &str, most_bytes: usize) -> String {
     const LEFT_OUT: &str = " […]";
-    let mut clean = String::new();
-    for sign in text.trim().chars() {
+    let text = text.trim();
+    // Nearly every text is plain and short enough.
+    if text.len() <= most_bytes && text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut clean = String::with_capacity(text.len().min(most_bytes));
+    for sign in text.chars() {
         let sign = if sign == '\t' { ' ' } else { sign };
         // Two signs end a line without looking like it; one kind of line end is enough.
         let is_other_line_end = matches!(sign, '\u{2028}' | '\u{2029}');

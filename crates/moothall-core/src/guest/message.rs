@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::GuestWorkflow;
 use crate::sandbox::{GuestPath, Limits};
-use crate::{EffectId, EffectResult, Step};
+use crate::{EffectId, EffectResult, NotCanonical, Outcome, RunEvent, Sha256Hex, Step};
 
 /// The version of what is said here. An agent of another version is not talked to.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What the host says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,7 +119,30 @@ pub enum FromGuest {
     /// No more data.
     End,
     /// The workflow's next step.
-    Step(Box<Step>),
+    Step(Box<SaidStep>),
+}
+
+/// A step as the agent says it: what it asks for, by the hash of the request. The host makes the
+/// same step by itself, and performs its own effects where the hashes are equal. Prompts would be
+/// nearly all that is said, and nearly all of a prompt was said before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaidStep {
+    /// Effects to perform.
+    pub perform: Vec<(EffectId, Sha256Hex)>,
+    /// Events to publish.
+    pub publish: Vec<RunEvent>,
+    /// The end, where this is the last step.
+    pub outcome: Option<Outcome>,
+}
+
+impl SaidStep {
+    /// What is said of a step.
+    pub fn of(step: Step) -> Result<Self, NotCanonical> {
+        let Step { perform, publish, outcome } = step;
+        let perform = perform.into_iter().map(|(id, effect)| Ok((id, effect.request_hash()?)));
+        Ok(Self { perform: perform.collect::<Result<_, _>>()?, publish, outcome })
+    }
 }
 
 /// A file in a listing.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::text::PromptText;
-use crate::{NotCanonical, Sha256Hex, canonical_json, tokens_at_most, tokens_expected};
+use crate::{NotCanonical, Sha256Hex, tokens_at_most, tokens_expected};
 
 /// A model as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or `demo`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -170,8 +170,8 @@ impl Block {
         Self { text: text.into(), cache: None }
     }
 
-    fn hashed(&self) -> Value {
-        json!({"sha256": self.text.sha256(), "cache": self.cache})
+    fn hashed(&self) -> HashedBlock {
+        HashedBlock { cache: self.cache, sha256: self.text.sha256() }
     }
 
     /// Makes the end of this block a cache breakpoint.
@@ -202,8 +202,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    fn hashed(&self) -> Value {
-        json!({"role": self.role, "block": self.block.hashed()})
+    fn hashed(&self) -> HashedTurn {
+        HashedTurn { block: self.block.hashed(), role: self.role }
     }
 
     /// Something said to the model.
@@ -370,19 +370,24 @@ impl ModelRequest {
     /// and the schema count by the hashes of their bytes, which are computed once for all requests
     /// that share them.
     pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
-        let schema = self.schema.as_ref().map(
-            |schema| json!({"name": schema.name, "sha256": Sha256Hex::of(schema.text.as_bytes())}),
-        );
-        let asked = json!({
-            "model": self.model,
-            "system": self.system.iter().map(Block::hashed).collect::<Vec<_>>(),
-            "turns": self.turns.iter().map(Turn::hashed).collect::<Vec<_>>(),
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "effort": self.effort,
-            "schema": schema,
-        });
-        Ok(Sha256Hex::of(canonical_json(&asked)?.as_bytes()))
+        let text = serde_json::to_string(&self.hashed())
+            .map_err(|error| NotCanonical::Serialise(error.to_string()))?;
+        Ok(Sha256Hex::of(text.as_bytes()))
+    }
+
+    fn hashed(&self) -> Hashed<'_> {
+        Hashed {
+            effort: self.effort,
+            max_tokens: self.max_tokens,
+            model: &self.model,
+            schema: self.schema.as_ref().map(|schema| HashedSchema {
+                name: &schema.name,
+                sha256: Sha256Hex::of(schema.text.as_bytes()),
+            }),
+            system: self.system.iter().map(Block::hashed).collect(),
+            temperature: self.temperature,
+            turns: self.turns.iter().map(Turn::hashed).collect(),
+        }
     }
 
     /// Every piece of text that becomes prompt tokens.
@@ -414,6 +419,37 @@ impl ModelRequest {
     fn framing_tokens(&self) -> u64 {
         24 + 8 * self.blocks().count() as u64
     }
+}
+
+/// What a request's hash is of: everything that the provider sees, texts by their hashes. Its fields
+/// stand in the order of canonical JSON, so that no tree has to be built and sorted for every call.
+#[derive(Serialize)]
+struct Hashed<'a> {
+    effort: Option<Effort>,
+    max_tokens: u32,
+    model: &'a ModelName,
+    schema: Option<HashedSchema<'a>>,
+    system: Vec<HashedBlock>,
+    temperature: Option<Temperature>,
+    turns: Vec<HashedTurn>,
+}
+
+#[derive(Serialize)]
+struct HashedSchema<'a> {
+    name: &'a str,
+    sha256: Sha256Hex,
+}
+
+#[derive(Serialize)]
+struct HashedBlock {
+    cache: Option<CacheFor>,
+    sha256: Sha256Hex,
+}
+
+#[derive(Serialize)]
+struct HashedTurn {
+    block: HashedBlock,
+    role: Role,
 }
 
 #[cfg(test)]

@@ -34,6 +34,23 @@ fn purpose_and_timeout_are_ours_and_do_not_change_the_hash() {
 }
 
 #[test]
+fn what_is_hashed_is_canonical() {
+    let schema = OutputSchema::parse("answer", r#"{"type": "object"}"#).unwrap();
+    let whole = ModelRequest {
+        system: vec![Block::new("Be terse.").cached(CacheFor::OneHour), Block::new("Be kind.")],
+        turns: vec![Turn::user("\"What?\""), Turn::assistant("That.")],
+        temperature: Some(Temperature::ZERO),
+        effort: Some(Effort::High),
+        schema: Some(schema),
+        ..request()
+    };
+    for request in [request(), whole] {
+        let canonical = crate::canonical_json(&request.hashed()).unwrap();
+        assert_eq!(request.hash().unwrap(), Sha256Hex::of(canonical.as_bytes()));
+    }
+}
+
+#[test]
 fn everything_the_provider_sees_changes_the_hash() {
     let changed = [
         ModelRequest { model: "openai/gpt-5-nano".parse().unwrap(), ..request() },

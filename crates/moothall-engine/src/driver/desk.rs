@@ -1,13 +1,14 @@
 //! What a driver writes down: every step of every machine, in one transaction with the result that
-//! caused it. Steps that come together are written together: a flush to the disk costs the same for
-//! fifteen debates as for one.
+//! caused it. Transactions follow one another. Steps that come while one is flushed to the disk are
+//! written together in the next: a flush costs the same for fifteen debates as for one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use moothall_core::money::Spent;
 use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
-use moothall_store::{Commit, JournalEntry, RunState, Store, StoredEvent, Wish};
+use moothall_store::{Commit, JournalEntry, RunState, Store, StoreError, StoredEvent, Wish};
+use tokio::task::JoinSet;
 
 use super::{Pause, now_ms};
 use crate::error::EngineError;
@@ -31,6 +32,8 @@ pub(super) struct Desk {
     pauses: u32,
     /// What was noted and is not written yet.
     noted: Commit,
+    /// The transaction under way, if there is one. It ends with this desk.
+    writing: JoinSet<Result<Vec<StoredEvent>, StoreError>>,
 }
 
 impl Desk {
@@ -50,6 +53,7 @@ impl Desk {
             published,
             pauses: 0,
             noted: Commit::default(),
+            writing: JoinSet::new(),
         }
     }
 
@@ -73,7 +77,7 @@ impl Desk {
         &self.performer
     }
 
-    /// Notes a result and what follows from it; both are written with the next [`Desk::write`].
+    /// Notes a result and what follows from it; both are written with the next transaction.
     pub(super) fn note(
         &mut self,
         result: Option<(EffectId, JournalEntry)>,
@@ -93,17 +97,40 @@ impl Desk {
         }
     }
 
-    /// Writes what was noted, in one transaction. Nothing that follows from a result may be
-    /// performed before.
-    pub(super) async fn write(&mut self) -> Result<(), EngineError> {
-        if self.noted == Commit::default() {
-            return Ok(());
+    /// Whether everything that was noted is written. Nothing that follows from a result and changes
+    /// the world may be performed before.
+    pub(super) fn is_written(&self) -> bool {
+        self.writing.is_empty() && self.noted == Commit::default()
+    }
+
+    /// Begins to write what was noted, unless a transaction is under way.
+    pub(super) fn begin_writing(&mut self) {
+        if !self.writing.is_empty() || self.noted == Commit::default() {
+            return;
         }
         let spent = self.performer.spent();
         let commit = Commit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.noted) };
         self.told_spent = spent;
-        for event in self.store.commit(&self.run_id, commit).await? {
+        let (store, run_id) = (Arc::clone(&self.store), self.run_id.clone());
+        self.writing.spawn(async move { store.commit(&run_id, commit).await });
+    }
+
+    /// Waits for the end of the transaction under way; for ever, if there is none.
+    pub(super) async fn written(&mut self) -> Result<(), EngineError> {
+        let Some(written) = self.writing.join_next().await else {
+            return std::future::pending().await;
+        };
+        for event in written.map_err(|_| EngineError::Lost)?? {
             (self.on_event)(&event);
+        }
+        Ok(())
+    }
+
+    /// Writes everything that was noted.
+    pub(super) async fn write(&mut self) -> Result<(), EngineError> {
+        while !self.is_written() {
+            self.begin_writing();
+            self.written().await?;
         }
         Ok(())
     }
@@ -112,7 +139,8 @@ impl Desk {
     /// may have cost.
     pub(super) async fn tell_spent(&mut self) -> Result<(), EngineError> {
         let spent = self.performer.spent();
-        if spent != self.told_spent {
+        // A transaction under way tells what was spent before; the next look will do.
+        if self.writing.is_empty() && spent != self.told_spent {
             self.told_spent = spent;
             let commit = Commit { spent, at_ms: now_ms(), ..Commit::default() };
             self.store.commit(&self.run_id, commit).await?;

@@ -50,6 +50,16 @@ pub(super) struct Answer {
 /// An effect that was performed: for whom, which, the hash of its request, and what came of it.
 type Done = (Asker, EffectId, Sha256Hex, Performed);
 
+/// Children share the beginning of their prompts. Calls that go out together all pay for writing it
+/// into the provider's cache; so one goes ahead, and the others read what it wrote.
+#[derive(Debug, PartialEq, Eq)]
+enum Ahead {
+    Nobody,
+    /// This call of a child is under way, and no other.
+    Goes(EffectId),
+    Arrived,
+}
+
 /// A run under way.
 pub(super) struct Running {
     desk: Desk,
@@ -60,6 +70,7 @@ pub(super) struct Running {
     waiting: VecDeque<Asked>,
     under_way: JoinSet<Done>,
     children: Children,
+    ahead: Ahead,
     at_once: usize,
     pause: Option<Pause>,
 }
@@ -78,6 +89,7 @@ impl Running {
             waiting: VecDeque::new(),
             under_way: JoinSet::new(),
             children,
+            ahead: Ahead::Nobody,
             at_once,
             pause: None,
         }
@@ -96,8 +108,13 @@ impl Running {
             // Answers that are there come first: a replay asks nobody, whatever was quick the last
             // time.
             while let Some(answer) = self.answers.pop_front() {
+                let is_new = answer.entry.is_some();
                 if let Some(outcome) = self.tell(root, answer).await? {
                     return Ok(Ended::Done(outcome));
+                }
+                // One debate does not wait until the others have heard their answers.
+                if is_new {
+                    self.start_calls();
                 }
             }
             if self.pause.is_none() {
@@ -106,16 +123,20 @@ impl Running {
                     continue;
                 }
             }
-            self.desk.write().await?;
-            if self.pause.is_none() {
-                self.start_effects();
+            self.start_calls();
+            self.desk.begin_writing();
+            let is_written = self.desk.is_written();
+            if self.pause.is_none() && is_written {
+                self.start_effects(|_| true);
             }
             match (self.under_way.is_empty(), &self.pause) {
                 (true, Some(why)) => {
                     self.desk.pause(why).await?;
                     return Ok(Ended::Paused(why.clone()));
                 }
-                (true, None) if !self.children.are_busy() => return Err(EngineError::Stalled),
+                (true, None) if is_written && !self.children.are_busy() => {
+                    return Err(EngineError::Stalled);
+                }
                 _ => {}
             }
             tokio::select! {
@@ -127,6 +148,7 @@ impl Running {
                     }
                 }
                 told = self.children.hear() => self.heard(told.ok_or(EngineError::Lost)?),
+                written = self.desk.written() => written?,
                 _ = look.tick() => {
                     let wishes = self.desk.wishes().await?;
                     if wishes.contains(&Wish::Cancel) {
@@ -250,9 +272,18 @@ impl Running {
         Ok(())
     }
 
-    fn start_effects(&mut self) {
+    /// Calls go out while the answers that led to them are still being written. Should we be killed in
+    /// between, both are asked again; a call alone changes nothing in the world.
+    fn start_calls(&mut self) {
+        if self.pause.is_none() {
+            self.start_effects(|effect| matches!(effect, Effect::CallModel(_)));
+        }
+    }
+
+    /// Starts what may be started, in the order in which it was asked for.
+    fn start_effects(&mut self, may_start: fn(&Effect) -> bool) {
         while self.under_way.len() < self.at_once
-            && let Some(Asked { by, id, request_sha256, effect }) = self.waiting.pop_front()
+            && let Some(Asked { by, id, request_sha256, effect }) = self.next_to_start(may_start)
         {
             let performer = Arc::clone(self.desk.performer());
             tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
@@ -263,7 +294,23 @@ impl Running {
         }
     }
 
+    fn next_to_start(&mut self, may_start: fn(&Effect) -> bool) -> Option<Asked> {
+        let waits = matches!(self.ahead, Ahead::Goes(_));
+        let mut waiting = self.waiting.iter();
+        let next = waiting.position(|Asked { by, effect, .. }| {
+            may_start(effect) && (*by == Asker::Root || !waits)
+        })?;
+        let asked = self.waiting.remove(next)?;
+        if asked.by != Asker::Root && self.ahead == Ahead::Nobody {
+            self.ahead = Ahead::Goes(asked.id.clone());
+        }
+        Some(asked)
+    }
+
     fn performed(&mut self, (to, id, request_sha256, performed): Done) {
+        if matches!(&self.ahead, Ahead::Goes(first) if *first == id) {
+            self.ahead = Ahead::Arrived;
+        }
         let Performed { result, timing } = performed;
         match result {
             EffectResult::ModelFailed(failure) if is_refusal(&failure) => {

@@ -30,12 +30,13 @@ async fn stop_after(world: &World, answered: usize) {
     let performer = Arc::new(Counting { hang_after: Some(answered), ..Counting::default() });
     let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
-    // One at a time: the next question is asked only after the answer before it was kept.
+    // One at a time: exactly so many are answered when the next one hangs.
     let driven = driver.at_once(1).drive(&mut workflow);
     let hanging = async {
         while performer.asked.lock().unwrap().len() <= answered {
             tokio::task::yield_now().await;
         }
+        world.keeps(answered).await;
     };
     tokio::select! {
         ended = driven => panic!("it did not hang: {ended:?}"),

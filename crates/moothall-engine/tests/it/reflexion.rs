@@ -125,6 +125,7 @@ async fn a_program_on_trial_goes_on_wherever_it_was_stopped() {
             while first.asked.lock().unwrap().len() <= stop_at {
                 tokio::task::yield_now().await;
             }
+            world.keeps(stop_at).await;
         };
         tokio::select! {
             end = drive(&world, &first) => panic!("it was not stopped: {end:?}"),

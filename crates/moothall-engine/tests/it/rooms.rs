@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::child::{ChildEnd, Isolation};
-use moothall_core::guest::{GuestMachine, GuestWorkflow};
+use moothall_core::guest::{GuestMachine, GuestWorkflow, SaidStep};
 use moothall_core::sandbox::{
     Attestation, GuestPath, IsolationClass, Limits, SandboxFailure, SandboxFailureKind,
 };
@@ -101,27 +101,27 @@ impl Drop for Mirror {
 }
 
 impl Mirror {
-    fn said(&self, mut step: Step) -> Result<Step, SandboxFailure> {
+    fn said(&self, mut step: Step) -> Result<SaidStep, SandboxFailure> {
         match self.fault {
             Some(Fault::LiesAfter(told)) if told == self.told => {
                 step.perform.push(("m1/another".parse().unwrap(), other_effect()));
-                Ok(step)
+                Ok(SaidStep::of(step).unwrap())
             }
             Some(Fault::LostAfter(told)) if told == self.told => Err(lost()),
-            _ => Ok(step),
+            _ => Ok(SaidStep::of(step).unwrap()),
         }
     }
 }
 
 impl Room for Mirror {
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, Step> {
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, SaidStep> {
         Box::pin(async move {
             let step = self.machine.insert(workflow.build().unwrap()).start();
             self.said(step)
         })
     }
 
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, Step> {
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, SaidStep> {
         Box::pin(async move {
             self.told += 1;
             if let Some(told) = self.log.told.lock().unwrap().get_mut(self.id.as_str()) {

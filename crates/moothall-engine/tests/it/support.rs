@@ -152,6 +152,13 @@ pub(crate) async fn world() -> World {
 }
 
 impl World {
+    /// Waits until so many answers are kept: the next question is asked while they are written.
+    pub(crate) async fn keeps(&self, answers: usize) {
+        while self.store.journal(&self.run_id).await.unwrap().len() < answers {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// The keys of all events, which are the same for equal runs in whatever order they came.
     pub(crate) async fn keys(&self) -> BTreeSet<String> {
         let events = self.store.events(&self.run_id, 0, u32::MAX).await.unwrap();

@@ -2,9 +2,9 @@
 
 use moothall_core::consult::board;
 use moothall_core::debate::{Calls, Debate, DebateInput, Entry, log_json};
-use moothall_core::guest::{FromGuest, GuestWorkflow, ToGuest};
+use moothall_core::guest::{FromGuest, GuestWorkflow, SaidStep, ToGuest};
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::{EffectId, EffectResult, Step, Workflow};
+use moothall_core::{EffectId, EffectResult, Workflow};
 
 use crate::guest::Guest;
 
@@ -39,7 +39,7 @@ fn said(id: &EffectId) -> EffectResult {
 }
 
 #[track_caller]
-fn step(answer: FromGuest) -> Step {
+fn step(answer: FromGuest) -> SaidStep {
     match answer {
         FromGuest::Step(step) => *step,
         other => panic!("no step: {other:?}"),
@@ -52,7 +52,7 @@ fn a_debate_takes_the_same_steps_inside_and_leaves_its_conversations() {
     let mut outside = Debate::new(input()).unwrap();
     let workflow = GuestWorkflow::Debate { input: Box::new(input()) };
     let mut next = step(guest.ask(&ToGuest::Start(Box::new(workflow))));
-    assert_eq!(next, outside.start());
+    assert_eq!(next, SaidStep::of(outside.start()).unwrap());
     let mut open = Vec::new();
     while next.outcome.is_none() {
         open.extend(next.perform.into_iter().map(|(id, _)| id));
@@ -60,7 +60,7 @@ fn a_debate_takes_the_same_steps_inside_and_leaves_its_conversations() {
         assert!(guest.get("logs/i1.json", 1 << 20).is_err(), "it is not over yet");
         let result = Box::new(said(&id));
         next = step(guest.ask(&ToGuest::Result { id: id.clone(), result }));
-        assert_eq!(next, outside.resume(&id, said(&id)).unwrap());
+        assert_eq!(next, SaidStep::of(outside.resume(&id, said(&id)).unwrap()).unwrap());
     }
     for (name, log) in outside.logs() {
         let bytes = guest.get(&format!("logs/{name}.json"), 1 << 20).unwrap();

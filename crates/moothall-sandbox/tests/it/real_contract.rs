@@ -7,7 +7,7 @@ use moothall_core::model::{ModelReply, ModelRequest, StopReason, Usage, UsageBas
 use moothall_core::sandbox::{
     ExecuteRequest, Exit, GuestPath, IsolationClass, Labels, LimitName, Limits,
 };
-use moothall_core::{Effect, EffectResult, Sha256Hex, Verdict};
+use moothall_core::{EffectResult, Sha256Hex, Verdict};
 use moothall_sandbox::{
     EngineName, Host, HostOptions, NamedSandboxes, Policy, PoolOptions, Sandboxes, SharedKernel,
     Spec,
@@ -275,8 +275,8 @@ async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     let question = ModelRequest::ask("demo".parse().unwrap(), "Why?", 100);
     let workflow = GuestWorkflow::Ask { request: Box::new(question.clone()) };
     let step = lease.session().start_workflow(workflow).await.unwrap();
-    let [(id, effect)] = step.perform.as_slice() else { panic!("{step:?}") };
-    assert_eq!(*effect, Effect::CallModel(Box::new(question)));
+    let [(id, asked)] = step.perform.as_slice() else { panic!("{step:?}") };
+    assert_eq!(*asked, question.hash().unwrap());
     let reply = ModelReply {
         text: "Because.".to_owned(),
         stop: StopReason::End,

@@ -2,13 +2,16 @@
 
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex};
 use serde::Serialize;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::database_error;
 use super::rows::{digest, json, run_state, to_sql, unsigned};
 use crate::{
     Commit, JournalEntry, JournalMismatch, MAX_TEXT_BYTES, RunState, StoreError, StoredEvent,
 };
+
+/// Rows of one statement. SQLite takes 32,766 values.
+const MOST_ROWS: usize = 500;
 
 /// A commit whose texts are written, so that the one writer is not held up by that.
 #[derive(Debug)]
@@ -106,10 +109,7 @@ pub(super) async fn write(
         return Ok(Vec::new());
     }
     let stored = write_events(connection, &found, &prepared).await?;
-    let mut answered = false;
-    for result in prepared.results() {
-        answered |= write_result(connection, id, &found, result).await?;
-    }
+    let answered = write_results(connection, id, &found, &prepared).await?;
     let state = prepared.commit.state.unwrap_or(found.state);
     // The amount alone is worth a write: it changes while a call that nobody answers yet is under
     // way. Whoever repeats a commit says nothing new about it.
@@ -140,54 +140,114 @@ async fn write_events(
     prepared: &Prepared,
 ) -> Result<Vec<StoredEvent>, StoreError> {
     let mut stored = Vec::new();
-    let mut seq = found.head + 1;
-    for (event, body) in prepared.events() {
-        let done = sqlx::query(
-            "INSERT INTO events (run, seq, key, at_ms, body) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT (run, key) DO NOTHING",
-        )
-        .bind(found.run)
-        .bind(seq)
-        .bind(&event.key)
-        .bind(prepared.at_ms)
-        .bind(body)
-        .execute(&mut *connection)
-        .await
-        .map_err(database_error)?;
-        if done.rows_affected() > 0 {
-            let at_ms = prepared.commit.at_ms;
-            stored.push(StoredEvent { seq: unsigned(seq)?, at_ms, event: event.clone() });
-            seq += 1;
+    let events: Vec<(&RunEvent, &String)> = prepared.events().collect();
+    for rows in events.chunks(MOST_ROWS) {
+        let head = match stored.last() {
+            None => found.head,
+            Some(StoredEvent { seq, .. }) => to_sql(*seq)?,
+        };
+        if insert_events(connection, found, prepared, head, rows).await? < rows.len() {
+            // Some are there already: a run that is driven again says what it said before. Numbers
+            // have no gaps, so these go in one by one.
+            sqlx::query("DELETE FROM events WHERE run = ? AND seq > ?")
+                .bind(found.run)
+                .bind(head)
+                .execute(&mut *connection)
+                .await
+                .map_err(database_error)?;
+            let mut head = head;
+            for row in rows {
+                let row = std::slice::from_ref(row);
+                if insert_events(connection, found, prepared, head, row).await? > 0 {
+                    head += 1;
+                    stored.push(stored_event(prepared, head, row[0].0)?);
+                }
+            }
+        } else {
+            for (seq, (event, _)) in (head + 1..).zip(rows) {
+                stored.push(stored_event(prepared, seq, event)?);
+            }
         }
     }
     Ok(stored)
 }
 
-/// Whether the result was new.
-async fn write_result(
+fn stored_event(
+    prepared: &Prepared,
+    seq: i64,
+    event: &RunEvent,
+) -> Result<StoredEvent, StoreError> {
+    let at_ms = prepared.commit.at_ms;
+    Ok(StoredEvent { seq: unsigned(seq)?, at_ms, event: event.clone() })
+}
+
+/// Numbers events from `head` on and inserts those whose key is new; how many.
+async fn insert_events(
+    connection: &mut SqliteConnection,
+    found: &Found,
+    prepared: &Prepared,
+    head: i64,
+    events: &[(&RunEvent, &String)],
+) -> Result<usize, StoreError> {
+    let mut insert = QueryBuilder::new("INSERT INTO events (run, seq, key, at_ms, body) ");
+    insert.push_values((head + 1..).zip(events), |mut row, (seq, (event, body))| {
+        row.push_bind(found.run)
+            .push_bind(seq)
+            .push_bind(event.key.as_str())
+            .push_bind(prepared.at_ms)
+            .push_bind(body.as_str());
+    });
+    insert.push(" ON CONFLICT (run, key) DO NOTHING");
+    inserted(connection, insert).await
+}
+
+/// Whether a result was new.
+async fn write_results(
     connection: &mut SqliteConnection,
     id: &RunId,
     found: &Found,
-    (effect_id, entry, result): (&EffectId, &JournalEntry, &String),
+    prepared: &Prepared,
 ) -> Result<bool, StoreError> {
-    let done = sqlx::query(
-        "INSERT INTO journal (run, effect_id, request_sha256, latency_ms, tries, result)
-         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, effect_id) DO NOTHING",
-    )
-    .bind(found.run)
-    .bind(effect_id.as_str())
-    .bind(entry.request_sha256.to_string())
-    .bind(to_sql(entry.timing.latency_ms)?)
-    .bind(i64::from(entry.timing.tries))
-    .bind(result)
-    .execute(&mut *connection)
-    .await
-    .map_err(database_error)?;
-    if done.rows_affected() > 0 {
-        return Ok(true);
+    let mut answered = false;
+    let results: Vec<(&EffectId, &JournalEntry, &String)> = prepared.results().collect();
+    for rows in results.chunks(MOST_ROWS) {
+        let mut insert = QueryBuilder::new(
+            "INSERT INTO journal (run, effect_id, request_sha256, latency_ms, tries, result) ",
+        );
+        let mut latencies = Vec::with_capacity(rows.len());
+        for (_, entry, _) in rows {
+            latencies.push(to_sql(entry.timing.latency_ms)?);
+        }
+        insert.push_values(
+            rows.iter().zip(latencies),
+            |mut row, ((id, entry, result), latency)| {
+                row.push_bind(found.run)
+                    .push_bind(id.as_str())
+                    .push_bind(entry.request_sha256.to_string())
+                    .push_bind(latency)
+                    .push_bind(i64::from(entry.timing.tries))
+                    .push_bind(result.as_str());
+            },
+        );
+        insert.push(" ON CONFLICT (run, effect_id) DO NOTHING");
+        let new = inserted(connection, insert).await?;
+        answered |= new > 0;
+        if new < rows.len() {
+            for row in rows {
+                compare_result(connection, id, found, *row).await?;
+            }
+        }
     }
-    compare_result(connection, id, found, (effect_id, entry, result)).await?;
-    Ok(false)
+    Ok(answered)
+}
+
+/// Runs an insert; how many rows it made.
+async fn inserted(
+    connection: &mut SqliteConnection,
+    mut insert: QueryBuilder<Sqlite>,
+) -> Result<usize, StoreError> {
+    let done = insert.build().execute(connection).await.map_err(database_error)?;
+    Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
 /// Whether the journal holds this very entry already; another one under the same id is an error.
