@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use moothall_core::consult::{
-    Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, board, estimate,
+    Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board, estimate,
 };
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
@@ -127,6 +127,7 @@ fn input() -> Result<ConsultInput> {
         models: RoleModels::all(model),
         calls: Calls::default(),
         accept_findings: false,
+        terms: Terms::default(),
     })
 }
 

@@ -21,7 +21,8 @@ says "rank 1" "$out"
 run 0 show "$id" --move m12 --thread D2
 says "**[Round 10] DECISION MAKER (D2):**" "$out"
 run 0 show "$id" --artifacts documents
-is "15" "$(find documents -name 'm*.md' | wc -l)"
+# Fifteen, and doing nothing.
+is "16" "$(find documents -name 'm*.md' | wc -l)"
 is "45" "$(find documents -name 'm*.i?.json' | wc -l)"
 run 0 show "$id" --json
 says '"recommended_moves": [' "$out"

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0 gather ─► 1 infer F1, F2 ─► 2 five analysts, three moves each ─► 3 a debate for each move ─► 4 rank
+//!                                 and the user's own, which a person may review
 //! ```
 //!
 //! Code checks every number and citation of an agent's text against the evidence. The author may
@@ -9,6 +10,7 @@
 //! its own sources, keeps the move out of the ranking until a person has looked. A part that fails
 //! is missing, and the run goes on with the others.
 
+mod alone;
 mod answers;
 mod approval;
 mod board;
@@ -21,18 +23,23 @@ mod ids;
 mod input;
 mod layers;
 mod moves;
+mod nothing;
 mod outcome;
 mod proceedings;
 mod prompt;
 mod proposals;
 mod rank;
 mod ranked;
+mod review;
+mod reviewing;
 mod similar;
 #[cfg(test)]
 #[path = "consult/support_tests.rs"]
 mod support;
+mod terms;
 mod words;
 mod workflow;
+mod written;
 
 pub use self::approval::{Approval, settle};
 pub use self::board::board;
@@ -45,9 +52,14 @@ pub use self::input::{
     RoleModels,
 };
 pub use self::moves::{Move, Proposal};
+pub use self::nothing::NOTHING;
 pub use self::outcome::outcome_of;
 pub use self::proceedings::{DebateEnd, Document, Failure, Proceedings, SYNTHETIC_MARK, Tried};
 pub use self::rank::{Accepted, Ranking, approve, rank};
 pub use self::ranked::{RECOMMENDED, Ranked, RankedMove, SupportCount};
+pub use self::review::{Change, LastWord, MAX_CHANGES, Question, Review, What};
+pub use self::reviewing::YOU;
 pub use self::similar::{ALIKE_PERCENT, similar};
+pub use self::terms::{MAX_ADDED_MOVES, MAX_BRIEF_CHARS, Terms};
 pub use self::workflow::Consult;
+pub use self::written::{InvalidMove, WrittenMove};

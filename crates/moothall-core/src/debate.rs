@@ -21,6 +21,7 @@ use crate::{
     Workflow,
 };
 
+pub(crate) mod alone;
 mod call;
 mod chain;
 mod cites;
@@ -46,6 +47,7 @@ mod properties;
 #[path = "debate/support_tests.rs"]
 mod support;
 
+pub use self::alone::Undebated;
 pub(crate) use self::cites::cites;
 pub use self::debated::{
     Debated, Degradation, Objection, ObjectionSeverity, ObjectionState, ScoreBasis, Scorecard,

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::child::{ChildEnd, ChildRequest};
-use crate::consult::{GatherFailure, GatherRequest};
+use crate::consult::{GatherFailure, GatherRequest, Question, Review};
 use crate::evidence::Evidence;
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
 use crate::sandbox::{ExecuteRequest, Execution, SandboxFailure};
@@ -24,6 +24,8 @@ pub enum Effect {
     Gather(Box<GatherRequest>),
     /// Start a workflow inside this one. Parallelism is the engine's.
     StartChild(ChildRequest),
+    /// Ask a person. Nobody in the program can answer: the run stands still until somebody does.
+    AskPerson(Box<Question>),
 }
 
 impl Effect {
@@ -35,6 +37,7 @@ impl Effect {
             Self::Execute(request) => request.hash(),
             Self::Gather(request) => request.hash(),
             Self::StartChild(request) => request.hash(),
+            Self::AskPerson(question) => question.hash(),
         }
     }
 }
@@ -58,6 +61,8 @@ pub enum EffectResult {
     NotGathered(GatherFailure),
     /// The child came to its end.
     ChildEnded(Box<ChildEnd>),
+    /// A person answered.
+    PersonSaid(Box<Review>),
 }
 
 impl EffectResult {
@@ -71,6 +76,7 @@ impl EffectResult {
             Self::Gathered(_) => "gathered",
             Self::NotGathered(_) => "not_gathered",
             Self::ChildEnded(_) => "child_ended",
+            Self::PersonSaid(_) => "person_said",
         }
     }
 }

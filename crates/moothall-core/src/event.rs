@@ -275,6 +275,17 @@ pub enum RunEventBody {
         /// Whether the author is asked to write it again.
         rewrite: bool,
     },
+    /// A person has looked at the moves before they are debated.
+    MovesReviewed {
+        /// The question.
+        effect_id: EffectId,
+        /// Moves that are not debated.
+        vetoed: Vec<String>,
+        /// Moves that were written anew.
+        edited: Vec<String>,
+        /// Moves that were added.
+        added: Vec<String>,
+    },
     /// The walls around a debate.
     Isolation {
         /// The effect that is the debate: `m7`.
@@ -390,6 +401,7 @@ impl RunEventBody {
             Self::AgentStart { .. } => "agent_start",
             Self::AgentComplete { .. } => "agent_complete",
             Self::ClaimChecked { .. } => "claim_checked",
+            Self::MovesReviewed { .. } => "moves_reviewed",
             Self::Isolation { .. } => "isolation",
             Self::SandboxRound { .. } => "sandbox_round",
             Self::SandboxTurn { .. } => "sandbox_turn",
@@ -414,6 +426,7 @@ impl RunEventBody {
             | Self::Judged { effect_id, .. }
             | Self::Critiqued { effect_id, .. }
             | Self::ClaimChecked { effect_id, .. }
+            | Self::MovesReviewed { effect_id, .. }
             | Self::Isolation { effect_id, .. }
             | Self::SandboxTurn { effect_id, .. } => Some(effect_id),
             Self::RunStarted { .. }
@@ -454,6 +467,7 @@ impl RunEventBody {
             | Self::AgentStart { .. }
             | Self::AgentComplete { .. }
             | Self::ClaimChecked { .. }
+            | Self::MovesReviewed { .. }
             | Self::Isolation { .. }
             | Self::SandboxRound { .. }
             | Self::SandboxTurn { .. }

@@ -8,10 +8,12 @@ mod artifacts;
 mod derive;
 mod export;
 mod memo;
+mod say;
 mod view;
 
 pub use self::artifacts::artifacts;
 pub use self::derive::{DeriveFault, derive};
 pub use self::export::export;
 pub use self::memo::{RunFacts, memo};
+pub use self::say::{Section, sections};
 pub use self::view::{ConsultView, DebateView};

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use moothall_core::consult::Review;
 use moothall_core::model::ModelFailure;
 use moothall_core::money::Spent;
 use moothall_core::{Outcome, RunEvent, RunEventBody, RunId, Workflow};
@@ -49,6 +50,7 @@ pub struct Driver {
     at_once: usize,
     parallel_children: usize,
     walls: Walls,
+    person_says: Option<Review>,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
 }
 
@@ -76,6 +78,8 @@ pub enum Pause {
     Budget(ModelFailure),
     /// Somebody asked for it.
     Person,
+    /// The workflow asks a person something, in these words.
+    Question(String),
 }
 
 impl Driver {
@@ -89,6 +93,7 @@ impl Driver {
             at_once: USUAL_AT_ONCE,
             parallel_children: USUAL_PARALLEL_CHILDREN,
             walls: Walls::None,
+            person_says: None,
             on_event: Box::new(|_| {}),
         }
     }
@@ -110,6 +115,13 @@ impl Driver {
     #[must_use]
     pub fn walls(self, walls: Walls) -> Self {
         Self { walls, ..self }
+    }
+
+    /// What a person says to the question at which the run stands still. Without it a run that asks
+    /// a person pauses; with it the first such question is answered, and the answer is kept.
+    #[must_use]
+    pub fn person_says(self, review: Option<Review>) -> Self {
+        Self { person_says: review, ..self }
     }
 
     /// Hears every event that is new to the store, in order.
@@ -139,7 +151,10 @@ impl Driver {
         if events > 0 {
             desk.read_events().await?;
         }
-        Running::new(desk, journal, children, self.at_once).drive(workflow).await
+        Running::new(desk, journal, children, self.at_once)
+            .person_says(self.person_says)
+            .drive(workflow)
+            .await
     }
 }
 

@@ -149,9 +149,10 @@ impl SandboxPerformer {
 impl Performer for SandboxPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         match effect {
-            Effect::CallModel(_) | Effect::Gather(_) | Effect::StartChild(_) => {
-                self.models.perform(id, effect)
-            }
+            Effect::CallModel(_)
+            | Effect::Gather(_)
+            | Effect::StartChild(_)
+            | Effect::AskPerson(_) => self.models.perform(id, effect),
             Effect::Execute(request) => Box::pin(async move {
                 let begun = Instant::now();
                 let result = match self.execute(id, request).await {

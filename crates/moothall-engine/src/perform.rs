@@ -94,6 +94,12 @@ impl Performer for ModelPerformer {
                     kind: GatherFailureKind::Unavailable,
                     detail: "this run has no source of evidence".to_owned(),
                 })),
+                // Questions to persons are the driver's, too. No performer makes an answer up: what
+                // this is, no workflow takes for one.
+                Effect::AskPerson(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
+                    kind: SandboxFailureKind::NoEngine,
+                    detail: "only a person can answer".to_owned(),
+                })),
                 Effect::StartChild(_) => {
                     let why = "this run starts nothing".to_owned();
                     let outcome = Outcome::new(Vec::new(), Conclusion::NotDebated { why });

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::{Approval, Consult, ConsultInput, settle};
+use moothall_core::consult::{Approval, Consult, ConsultInput, Review, settle};
 use moothall_core::model::{ModelName, ModelReply, Usage};
 use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
-use moothall_core::{EffectId, EffectResult, MicroUsd, RunId, SequencedEvent};
+use moothall_core::{
+    EffectId, EffectResult, MicroUsd, PauseReason, RunEventBody, RunId, SequencedEvent, Sha256Hex,
+};
 use moothall_store::{JournalEntry, RunRow, Store, StoreError, StoredEvent};
 use serde::Deserialize as _;
 
@@ -84,6 +86,33 @@ impl RunRecord {
         ConsultInput::deserialize(input).ok()
     }
 
+    /// Whether a person was asked about the moves and has not let the run go on since.
+    pub fn waits_for_person(&self) -> bool {
+        let asked = |stored: &StoredEvent| match &stored.event.body {
+            RunEventBody::RunPaused { reason, .. } => *reason == PauseReason::Question,
+            _ => false,
+        };
+        !self.row.state.is_terminal() && !self.was_reviewed() && self.events.iter().any(asked)
+    }
+
+    /// Whether a person has said something about the moves, or let them stand as they are.
+    pub fn was_reviewed(&self) -> bool {
+        self.journal.keys().any(|id| id.as_str() == Consult::REVIEW)
+    }
+
+    /// The record as it were if a person had said this. It is for showing, not for keeping.
+    #[must_use]
+    pub fn reviewed(&self, review: Review) -> Self {
+        let mut record = self.clone();
+        if let Ok(id) = Consult::REVIEW.parse() {
+            let result = EffectResult::PersonSaid(Box::new(review));
+            let timing = Timing { latency_ms: 0, tries: 0 };
+            let request_sha256 = Sha256Hex::of(&[]);
+            record.journal.insert(id, JournalEntry { request_sha256, result, timing });
+        }
+        record
+    }
+
     /// The time that all effects took.
     pub fn timing(&self) -> Timing {
         let sum = |sum: Timing, entry: &JournalEntry| Timing {
@@ -112,7 +141,8 @@ impl RunRecord {
             | EffectResult::NotExecuted(_)
             | EffectResult::Gathered(_)
             | EffectResult::NotGathered(_)
-            | EffectResult::ChildEnded(_) => None,
+            | EffectResult::ChildEnded(_)
+            | EffectResult::PersonSaid(_) => None,
         })
     }
 

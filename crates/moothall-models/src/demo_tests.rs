@@ -341,7 +341,7 @@ mod plays_consult {
 
     use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
     use moothall_core::consult::{
-        Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, board,
+        Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board,
     };
     use moothall_core::debate::{Calls, Debate};
     use moothall_core::evidence::{Company, Evidence, Provenance, Ticker};
@@ -415,6 +415,7 @@ mod plays_consult {
             models: RoleModels::all("demo".parse().unwrap()),
             calls: Calls::default(),
             accept_findings: false,
+            terms: Terms::default(),
         };
         let outcome = play(&mut Consult::new(input).unwrap());
         assert_eq!(outcome.verdict, Verdict::Pass);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use moothall_core::consult::Approval;
+use moothall_core::consult::{Approval, Change};
 use moothall_core::{EffectId, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 
@@ -16,6 +16,7 @@ use crate::{
 };
 
 mod artifacts;
+mod changes;
 mod commit;
 mod open;
 mod rows;
@@ -374,6 +375,21 @@ impl Store for SqliteStore {
             .map_err(database_error)?;
             self.or_unknown(&id, rows).await?.iter().map(rows::approval).collect()
         })
+    }
+
+    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move { changes::add(self, &id, &changes).await })
+    }
+
+    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
+        let id = id.clone();
+        Box::pin(async move { changes::all(self, &id).await })
+    }
+
+    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move { changes::forget(self, &id).await })
     }
 
     fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {

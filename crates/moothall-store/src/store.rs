@@ -5,7 +5,7 @@ use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::str::FromStr;
 
-use moothall_core::consult::Approval;
+use moothall_core::consult::{Approval, Change};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
@@ -115,6 +115,22 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>>;
+
+    /// Keeps what a person wants changed in the moves, behind what was said before; all of it or
+    /// nothing. The run hears of it when it goes on.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
+    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()>;
+
+    /// The changes that were kept, in the order in which they came.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>>;
+
+    /// Takes all changes back. It is fine if there are none.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()>;
 
     /// Removes a run and everything that belongs to it, content overwritten. It is fine if there
     /// is none.

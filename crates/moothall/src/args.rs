@@ -4,6 +4,7 @@ mod committee;
 mod consult;
 mod evidence;
 pub(crate) mod image;
+mod moves;
 
 mod run;
 mod runs;
@@ -19,6 +20,7 @@ use moothall_core::model::ModelName;
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
+pub(crate) use self::moves::{EditedMove, MovesArgs};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
     ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
@@ -93,6 +95,8 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     /// Let a run go on that was killed or paused; nothing that was answered is asked again
     Resume(ResumeArgs),
+    /// Show the moves of a consultation; veto, edit or add some before they are debated
+    Moves(MovesArgs),
     /// Let a move be ranked that is held back by what code found in it
     Approve(ApproveArgs),
     /// Derive a run again from what was answered, offline, and compare

@@ -17,6 +17,8 @@ mod failure;
 mod files;
 mod image;
 mod models;
+mod moves;
+mod own_words;
 mod pause;
 mod replay;
 mod resume;
@@ -41,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
         Command::Pause(args) => pause::run(&global, &args),
+        Command::Moves(args) => moves::run(&global, &args),
         Command::Approve(args) => approve::run(&global, &args),
         Command::Replay(args) => replay::run(&global, &args),
         Command::Facts(args) => facts::run(&global, &args),

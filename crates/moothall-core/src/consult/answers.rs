@@ -42,6 +42,7 @@ impl Consult {
                 self.proposed(id, desk, attempt, &request, reply, step);
             }
             Task::Rewrite { desk, number } => self.rewritten(id, desk, number, reply, step),
+            Task::Alone(alone) => self.scored_alone(id, alone, &request, reply, step),
         }
     }
 
@@ -69,6 +70,7 @@ impl Consult {
                 self.failed(&format!("m{number}/rewrite"), why);
                 self.settle(desk, step);
             }
+            Task::Alone(alone) => self.not_scored_alone(&alone),
         }
     }
 
@@ -230,12 +232,12 @@ impl Consult {
         self.settle(desk, step);
     }
 
-    fn tried(&self, number: u32, analyst: &str, proposal: Proposal) -> Option<Tried> {
+    pub(super) fn tried(&self, number: u32, analyst: &str, proposal: Proposal) -> Option<Tried> {
         let evidence = self.known.evidence.as_deref()?;
         let move_id = format!("m{number}");
         let proposed = Move { move_id, analyst: analyst.to_owned(), proposal };
         let check = Check::of_move(evidence, &proposed);
-        Some(Tried { proposed, check, similar_to: BTreeSet::new(), debate: None })
+        Some(Tried { proposed, check, similar_to: BTreeSet::new(), said: None, debate: None })
     }
 
     /// The second text of a move, unless code finds more in it than in the first.
@@ -276,7 +278,7 @@ impl Consult {
     fn settle(&mut self, desk: usize, step: &mut Step) {
         let is_of_desk = |open: &Open| match open {
             Open::Call(call) => call.task.desk() == Some(desk),
-            Open::Gather | Open::Debate { .. } => false,
+            Open::Gather | Open::Review | Open::Debate { .. } => false,
         };
         if self.open.values().any(is_of_desk) {
             return;
@@ -341,7 +343,12 @@ fn cut_off(mut document: Document, which: Reading, reply: &ModelReply) -> Docume
     document
 }
 
-fn claim_checked(id: &EffectId, document: &str, check: &Check, rewrite: bool) -> RunEvent {
+pub(super) fn claim_checked(
+    id: &EffectId,
+    document: &str,
+    check: &Check,
+    rewrite: bool,
+) -> RunEvent {
     let body = RunEventBody::ClaimChecked {
         effect_id: id.clone(),
         document: document.to_owned(),

@@ -29,6 +29,7 @@ pub fn answer(request: &ModelRequest) -> Option<String> {
         Purpose::Critic => debate::critic(request),
         Purpose::DecisionMaker => debate::decision_maker(request),
         Purpose::Score => debate::score(request),
+        Purpose::ScoreNothing | Purpose::ScoreBaseline => debate::score_alone(request),
         _ => None,
     }
 }

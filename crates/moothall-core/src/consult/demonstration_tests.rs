@@ -102,6 +102,7 @@ fn show(input: ConsultInput, evidence: &Evidence) -> Shown {
                 let isolation = Isolation::none(None);
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
+            Effect::AskPerson(_) => panic!("nobody is asked"),
             Effect::Execute(_) => panic!("a consultation runs no program"),
         },
         |_| 0,

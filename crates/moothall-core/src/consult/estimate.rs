@@ -17,8 +17,10 @@ use crate::tokens_expected;
 /// What a consultation takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
-    /// Model calls, rewrites and re-asks apart.
+    /// Model calls, rewrites and re-asks apart, and without those that score what is not debated.
     pub calls: u32,
+    /// Model calls that score without a debate: doing nothing, and the baseline.
+    pub beside: u32,
     /// By role, in the order of the layers.
     pub roles: Vec<RoleEstimate>,
 }
@@ -39,6 +41,11 @@ pub struct RoleEstimate {
 }
 
 impl Estimate {
+    /// Model calls in all, rewrites and re-asks apart.
+    pub fn all_calls(&self) -> u32 {
+        self.calls.saturating_add(self.beside)
+    }
+
     /// The least to expect in all.
     pub fn low(&self) -> Usage {
         self.roles.iter().fold(Usage::default(), |sum, role| sum.plus(&role.low))
@@ -51,9 +58,9 @@ impl Estimate {
 }
 
 /// Model calls of a consultation, rewrites and re-asks apart: 922 for the board, 924 where the
-/// evidence is made up.
+/// evidence is made up, and three beside them that score doing nothing.
 pub fn calls(input: &ConsultInput) -> u32 {
-    estimate(input, None).calls
+    estimate(input, None).all_calls()
 }
 
 /// What a consultation takes; `dossier` is the length of the dossier in tokens, where it is known.
@@ -91,9 +98,10 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
     }
     let shares = committee.shares(input.moves);
     let analysts = u32::try_from(shares.iter().filter(|share| **share > 0).count()).unwrap_or(0);
-    let moves: u32 = shares.iter().sum();
+    let moves = input.all_moves();
+    let brief = input.terms.brief.as_deref().map_or(0, |brief| tokens_expected(brief) + 80);
     add(Purpose::Analyst, models.analyst(), analysts, &|lengths, bound| {
-        let own = 600 + tokens_expected(proposals::schema().text());
+        let own = 600 + brief + tokens_expected(proposals::schema().text());
         let asked = shares.iter().filter(|share| **share > 0).map(|share| {
             let first = chain(lengths.dossier, own, lengths.document, 300, 1);
             // Each move that is written again is a branch of its own behind the first answer.
@@ -120,8 +128,25 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
         moves.saturating_mul(debate.makers),
         &|lengths, _| times(&debate.scores(lengths), u64::from(moves)),
     );
-    let calls = roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
-    Estimate { calls, roles }
+    let base = roles.len();
+    let mut beside = |purpose, of: u32| {
+        let count = of.saturating_mul(debate.makers);
+        // Of a move that is debated, too, only the question is new.
+        let usage = |lengths: &Lengths| times(&debate.alone(lengths), u64::from(of));
+        let (low, high) = (usage(&low), usage(&high));
+        let model = models.decision_maker().clone();
+        roles.push(RoleEstimate { purpose, model, calls: count, low, high });
+    };
+    if input.terms.do_nothing {
+        beside(Purpose::ScoreNothing, 1);
+    }
+    if input.terms.baseline {
+        beside(Purpose::ScoreBaseline, moves);
+    }
+    let count =
+        |roles: &[RoleEstimate]| roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
+    let (base, beside) = roles.split_at(base);
+    Estimate { calls: count(base), beside: count(beside), roles }
 }
 
 /// Lengths of texts in tokens.
@@ -197,6 +222,11 @@ impl Debate {
         let own = self.maker + lengths.move_ + lengths.message + TAIL;
         let one = chain(lengths.dossier, own, lengths.message, lengths.message + TAIL, self.rounds);
         times(&one, u64::from(self.makers))
+    }
+
+    fn alone(&self, lengths: &Lengths) -> Usage {
+        let own = self.maker + lengths.move_ + self.scoring;
+        times(&after(lengths.dossier, own, lengths.message), u64::from(self.makers))
     }
 
     fn scores(&self, lengths: &Lengths) -> Usage {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::committee::{Committee, InvalidCommittee};
+use super::terms::Terms;
 use crate::debate::{Calls, InvalidDebate};
 use crate::evidence::Day;
 use crate::model::ModelName;
@@ -27,6 +28,9 @@ pub struct ConsultInput {
     /// Ranks moves with open wrong numbers or bad citations too, with their marks.
     #[serde(default)]
     pub accept_findings: bool,
+    /// What the user says beside all that.
+    #[serde(default, skip_serializing_if = "Terms::is_empty")]
+    pub terms: Terms,
 }
 
 /// What is gathered.
@@ -163,6 +167,12 @@ pub enum InvalidConsult {
         /// How many the committee makes.
         most: u32,
     },
+    /// A brief that cannot be read out.
+    #[error("the brief cannot be used: {0}")]
+    Brief(String),
+    /// A move of the user's that cannot be tried.
+    #[error("the added moves cannot be used: {0}")]
+    AddedMove(String),
     /// The committee cannot sit.
     #[error(transparent)]
     Committee(#[from] InvalidCommittee),
@@ -198,6 +208,17 @@ impl ConsultInput {
         if self.calls.window_tokens < Self::LEAST_WINDOW {
             return Err(InvalidConsult::Window(self.calls.window_tokens));
         }
-        Ok(())
+        self.terms.validate(self.calls.window_tokens)
+    }
+
+    /// How many moves the analysts propose.
+    pub fn proposed_moves(&self) -> u32 {
+        self.committee.shares(self.moves).iter().sum()
+    }
+
+    /// How many moves there are when the debates begin, with those that the user added. A person who
+    /// reviews them may change that.
+    pub fn all_moves(&self) -> u32 {
+        self.proposed_moves().saturating_add(self.terms.added())
     }
 }

@@ -4,7 +4,6 @@ use super::dossier;
 use super::ids::{Desk, MoveIds};
 use super::outcome::finding;
 use super::prompt;
-use super::similar::similar;
 use super::workflow::{Attempt, Consult, Open, Reading, Stage, Synthetic, Task};
 use crate::child::ChildRequest;
 use crate::debate::DebateInput;
@@ -127,6 +126,7 @@ impl Consult {
         for desk in 0..self.ids.desks.len() {
             self.ask_analyst(step, desk);
         }
+        self.take_own_moves(step);
     }
 
     fn ask_analyst(&mut self, step: &mut Step, desk: usize) {
@@ -140,29 +140,28 @@ impl Consult {
     }
 
     pub(super) fn start_debating(&mut self, step: &mut Step) {
-        let alike = similar(self.known.moves.values().map(|tried| &tried.proposed));
-        for tried in self.known.moves.values_mut() {
-            tried.similar_to = alike.get(&tried.proposed.move_id).cloned().unwrap_or_default();
-        }
+        self.mark_similar();
         let made = self.known.moves.keys().map(|number| format!("m{number}.md")).collect();
         self.layer_complete(step, 2, made, None);
         self.stage = Stage::Debating;
         self.layer_start(step, 3);
-        let all: Vec<_> = self.ids.desks.iter().flat_map(|desk| &desk.moves).collect();
-        let debates: Vec<_> = all
-            .into_iter()
-            .filter_map(|MoveIds { number, debate, .. }| {
-                Some((*number, debate.clone(), self.debate(*number)?))
+        let debates: Vec<_> = self
+            .known
+            .debated_moves()
+            .filter_map(|number| {
+                let MoveIds { debate, .. } = MoveIds::of(number).ok()?;
+                Some((number, debate, self.debate(number)?))
             })
             .collect();
         for (number, id, input) in debates {
             let effect = Effect::StartChild(ChildRequest::Debate(Box::new(input)));
             self.perform(step, id, effect, Open::Debate { number });
         }
+        self.start_scoring_alone(step);
     }
 
     /// What the debate of a move starts with.
-    fn debate(&self, number: u32) -> Option<DebateInput> {
+    pub(super) fn debate(&self, number: u32) -> Option<DebateInput> {
         let tried = self.known.moves.get(&number)?;
         let markdown = self.known.marked(tried.proposed.markdown());
         let dossier = self.known.dossier.clone()?;
@@ -228,7 +227,7 @@ impl Consult {
         step.publish.push(RunEvent::of_run(body));
     }
 
-    fn agent_start(&self, step: &mut Step, layer: u8, agent: &str, persona: &str) {
+    pub(super) fn agent_start(&self, step: &mut Step, layer: u8, agent: &str, persona: &str) {
         let (agent_id, persona) = (agent.to_owned(), persona.to_owned());
         let body = RunEventBody::AgentStart { layer, agent_id, persona };
         step.publish.push(RunEvent::of_run(body));

@@ -6,6 +6,8 @@ use super::input::ConsultInput;
 use super::proceedings::{DebateEnd, Document, Failure, Proceedings, Tried};
 use super::rank::{Accepted, Ranking, accept, rank};
 use super::ranked::Ranked;
+use super::review::LastWord;
+use crate::debate::{ScoreBasis, Undebated};
 use crate::{Conclusion, Finding, Outcome, RuleId, Severity};
 
 /// What a consultation comes to with what is known: its end where its layers are done, and what
@@ -27,8 +29,18 @@ pub fn outcome_of(input: &ConsultInput, known: &Proceedings) -> Outcome {
         recommended,
         other,
         missing,
+        do_nothing: undebated(input, known, 0),
+        baseline: known.moves.keys().filter_map(|n| undebated(input, known, *n)).collect(),
     };
     Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)))
+}
+
+/// What a move scores without a debate, as soon as every decision maker was asked.
+fn undebated(input: &ConsultInput, known: &Proceedings, number: u32) -> Option<Undebated> {
+    let cards = known.scored_alone.get(&number)?;
+    let committee = &input.committee;
+    (cards.len() == committee.decision_makers.len())
+        .then(|| Undebated::of(format!("m{number}"), cards.clone(), committee.top_score()))
 }
 
 /// What is not there and should be, in words.
@@ -40,8 +52,8 @@ fn missing(input: &ConsultInput, known: &Proceedings) -> Vec<String> {
     let unmade = |name: &&str| !name.contains('/');
     let failures = known.failures.iter().filter(|(name, _)| unmade(&name.as_str()));
     missing.extend(failures.map(|(name, failure)| format!("{name}: {}", failure.why)));
-    let wanted: u32 = input.committee.shares(input.moves).iter().sum();
-    let found = known.moves.len();
+    let wanted = input.proposed_moves();
+    let found = known.moves.range(..=wanted).count();
     if found < wanted as usize {
         missing.push(format!("{found} of {wanted} moves were proposed"));
     }
@@ -70,6 +82,8 @@ fn findings(input: &ConsultInput, known: &Proceedings) -> Vec<Finding> {
     for tried in known.moves.values() {
         found.extend(of_move(input, tried));
     }
+    found.extend(known.ignored_changes.iter().cloned());
+    found.extend(of_scores_alone(known));
     found.extend(of_isolation(known));
     let scored = known.moves.values().any(|tried| tried.unranked().debated.is_some());
     if known.moves.is_empty() {
@@ -117,7 +131,8 @@ fn of_move(input: &ConsultInput, tried: &Tried) -> Vec<Finding> {
     let id = &tried.proposed.move_id;
     let own = [id.clone()].into();
     let claims = tried.check.findings.iter();
-    let mut found: Vec<Finding> = if input.accept_findings {
+    // What nobody debates waits for nobody.
+    let mut found: Vec<Finding> = if input.accept_findings || tried.is_vetoed() {
         claims.map(|finding| accept(finding, &own)).collect()
     } else {
         claims.cloned().collect()
@@ -127,6 +142,14 @@ fn of_move(input: &ConsultInput, tried: &Tried) -> Vec<Finding> {
         let message = format!("it says nearly the same as {}", others.join(", "));
         found.push(finding("consult.similar", Severity::Note, id, &message));
     }
+    if let Some(said) = &tried.said {
+        let rule = match said {
+            LastWord::Vetoed { .. } => "consult.vetoed",
+            LastWord::Edited { .. } => "consult.edited",
+            LastWord::Added { .. } => "consult.added",
+        };
+        found.push(finding(rule, Severity::Note, id, &said.words()));
+    }
     match &tried.debate {
         Some(DebateEnd { result: Ok(_), findings, .. }) => found.extend(findings.iter().cloned()),
         Some(DebateEnd { result: Err(why), .. }) => {
@@ -135,6 +158,20 @@ fn of_move(input: &ConsultInput, tried: &Tried) -> Vec<Finding> {
         None => {}
     }
     found
+}
+
+/// Scores without a debate that nobody gave.
+fn of_scores_alone(known: &Proceedings) -> Vec<Finding> {
+    let cards = known
+        .scored_alone
+        .iter()
+        .flat_map(|(number, cards)| cards.iter().map(move |(maker, card)| (number, maker, card)));
+    let neutral = cards.filter(|(_, _, card)| card.basis == ScoreBasis::Neutral);
+    let said = neutral.map(|(number, maker, _)| {
+        let message = format!("{maker} gave no scores without a debate; each is a neutral 5");
+        finding("consult.neutral-score", Severity::Warn, &format!("m{number}"), &message)
+    });
+    said.collect()
 }
 
 /// Walls that are weaker than wanted, said once for each reason.

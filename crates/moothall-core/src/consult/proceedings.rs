@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checking::{Check, is_synthetic};
 use super::moves::Move;
 use super::ranked::RankedMove;
+use super::review::LastWord;
 use crate::Finding;
 use crate::child::Isolation;
-use crate::debate::Debated;
+use crate::debate::{Debated, Scorecard};
 use crate::evidence::Evidence;
 use crate::model::{FailureKind, ModelFailure, PromptText};
 use crate::words::one_line;
@@ -35,6 +36,13 @@ pub struct Proceedings {
     pub dossier: Option<PromptText>,
     /// The moves by number.
     pub moves: BTreeMap<u32, Tried>,
+    /// What it means to do nothing, where that is scored too.
+    pub nothing: Option<Move>,
+    /// Cards that were given without a debate, by the number of the move and the decision maker; 0 is
+    /// doing nothing.
+    pub scored_alone: BTreeMap<u32, BTreeMap<String, Scorecard>>,
+    /// A finding for each change of a person that could not be made.
+    pub ignored_changes: Vec<Finding>,
     /// Agents and documents that failed, and why: `F2`, `analyst_3`, `m7/rewrite`.
     pub failures: BTreeMap<String, Failure>,
 }
@@ -66,6 +74,8 @@ pub struct Tried {
     pub check: Check,
     /// Moves that say nearly the same.
     pub similar_to: BTreeSet<String>,
+    /// The last word of the person who reviewed the moves, where there is one on this move.
+    pub said: Option<LastWord>,
     /// How its debate ended.
     pub debate: Option<DebateEnd>,
 }
@@ -108,7 +118,13 @@ impl Tried {
             findings: self.check.findings.clone(),
             similar_to: self.similar_to.clone(),
             support: self.check.support,
+            said: self.said.clone(),
         }
+    }
+
+    /// Whether a person does not want it to be debated.
+    pub fn is_vetoed(&self) -> bool {
+        self.said.as_ref().is_some_and(LastWord::is_veto)
     }
 
     /// What the critic is told before anyone speaks, one line each.
@@ -129,6 +145,11 @@ impl Tried {
 const MAX_LINES: usize = 16;
 
 impl Proceedings {
+    /// The numbers of the moves that are debated.
+    pub(super) fn debated_moves(&self) -> impl Iterator<Item = u32> {
+        self.moves.iter().filter(|(_, tried)| !tried.is_vetoed()).map(|(number, _)| *number)
+    }
+
     /// Whether a model made the evidence up.
     pub fn is_synthetic(&self) -> bool {
         self.evidence.as_deref().is_some_and(is_synthetic)

@@ -22,6 +22,7 @@ const FINANCIAL: &str = include_str!("prompts/financial.md");
 const TREND: &str = include_str!("prompts/trend.md");
 const ANALYST: &str = include_str!("prompts/analyst.md");
 const PROPOSE: &str = include_str!("prompts/propose.md");
+const BRIEF: &str = include_str!("prompts/brief.md");
 const REWRITE_DOCUMENT: &str = include_str!("prompts/rewrite_document.md");
 const REWRITE_MOVE: &str = include_str!("prompts/rewrite_move.md");
 const SYNTHESIZE_FINANCIALS: &str = include_str!("prompts/synthesize_financials.md");
@@ -89,7 +90,12 @@ pub(super) fn propose(
         Block::new(dossier).cached(CacheFor::FiveMinutes),
         Block::new(persona).cached(CacheFor::FiveMinutes),
     ];
-    let turn = Turn::user(fill(PROPOSE, &[("share", &share), ("company", &company)]));
+    // Behind the dossier, which stays the same bytes for everyone, and in the turn that a second
+    // question keeps.
+    let brief = input.terms.brief.as_deref();
+    let brief = brief.map(|brief| fill(BRIEF, &[("brief", &fenced(brief))]));
+    let asked = fill(PROPOSE, &[("share", &share), ("company", &company)]);
+    let turn = Turn::user(asked + &brief.unwrap_or_default());
     let mut request = request(input, input.models.analyst(), Purpose::Analyst, system, turn);
     request.schema = Some(proposals::schema());
     request

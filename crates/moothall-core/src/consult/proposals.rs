@@ -48,7 +48,7 @@ pub(super) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, Ou
     }
     for (number, proposal) in (1..).zip(moves.iter().take(share)) {
         problems
-            .extend(faults(proposal).into_iter().map(|fault| format!("move {number}: {fault}")));
+            .extend(faults(proposal, 1).into_iter().map(|fault| format!("move {number}: {fault}")));
     }
     problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() {
@@ -90,8 +90,8 @@ fn parse(reply: &ModelReply) -> Result<Answer, OutputFault> {
     Answer::deserialize(value).map_err(|error| invalid(one_line(&error.to_string(), 200)))
 }
 
-/// What is wrong with a move, in the words of its fields.
-fn faults(proposal: &Proposal) -> Vec<String> {
+/// What is wrong with a move, in the words of its fields; `least` entries of each list are wanted.
+fn faults(proposal: &Proposal, least: usize) -> Vec<String> {
     let Proposal {
         title,
         thesis,
@@ -121,8 +121,9 @@ fn faults(proposal: &Proposal) -> Vec<String> {
         ("kill_criteria", kill_criteria, MAX_ITEM, MAX_ITEMS),
     ];
     for (field, list, longest, most) in lists {
-        if list.is_empty() || list.len() > most {
-            faults.push(format!("`{field}` has {} entries; 1 to {most} are wanted", list.len()));
+        if !(least..=most).contains(&list.len()) {
+            let found = list.len();
+            faults.push(format!("`{field}` has {found} entries; {least} to {most} are wanted"));
         }
         faults.extend(list.iter().find_map(|text| text_fault(field, text, longest)));
     }
@@ -137,6 +138,23 @@ fn text_fault(field: &str, text: &str, longest: usize) -> Option<String> {
         Some(format!("`{field}` has {length} characters; {longest} are the most"))
     } else {
         None
+    }
+}
+
+/// A move of a person, on one line each, or what is wrong with it. A person is told what is too long
+/// instead of finding it cut, and may leave lists empty.
+pub(super) fn own(proposal: Proposal) -> Result<Proposal, Vec<String>> {
+    let mut faults = faults(&proposal, 0);
+    faults.truncate(MAX_PROBLEMS);
+    if faults.is_empty() { Ok(tidied(proposal)) } else { Err(faults) }
+}
+
+/// What is wrong with a move of a person that was kept: it is as [`own`] made it, or not ours.
+pub(super) fn own_fault(proposal: &Proposal) -> Option<String> {
+    match own(proposal.clone()) {
+        Ok(tidy) if tidy == *proposal => None,
+        Ok(_) => Some("it has line breaks, hidden characters or spaces too many".to_owned()),
+        Err(faults) => faults.into_iter().next(),
     }
 }
 

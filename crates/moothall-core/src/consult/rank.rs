@@ -8,7 +8,7 @@
 //! 5. the lower number of the move.
 //!
 //! A move that code holds back has no rank until a person approves it, and neither has one that was
-//! not debated; both stand at the end, in the order of their numbers. A degraded move keeps its
+//! not debated, for want of a debate or by a person's veto; both stand at the end, in the order of their numbers. A degraded move keeps its
 //! place and its mark, and may be recommended, but for one case: where a neutral 5 stands for a
 //! score that nobody gave, its total is not the committee's judgement, and it is not recommended.
 
@@ -16,6 +16,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 use super::ranked::{RECOMMENDED, Ranked, RankedMove};
+use super::review::LastWord;
 use crate::debate::{Debated, Degradation, ObjectionSeverity};
 use crate::{Conclusion, Finding, Outcome, Severity};
 
@@ -50,6 +51,11 @@ impl RankedMove {
     /// Whether code holds it back until a person has looked at it.
     pub fn is_held(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity >= Severity::Escalate)
+    }
+
+    /// Whether a person did not want it to be debated.
+    pub fn is_vetoed(&self) -> bool {
+        self.said.as_ref().is_some_and(LastWord::is_veto)
     }
 
     /// Whether a neutral 5 stands for a score that nobody gave.
@@ -124,7 +130,8 @@ fn grave_and_open(debated: &Debated) -> usize {
 impl Ranking {
     /// Why there are fewer recommended moves than there should be, where there are.
     pub fn shortfall(&self) -> Option<String> {
-        let count = self.recommended.len() + self.other.len();
+        let vetoed = self.other.iter().filter(|one| one.is_vetoed()).count();
+        let count = self.recommended.len() + self.other.len() - vetoed;
         let wanted = RECOMMENDED.min(count);
         if self.recommended.len() >= wanted {
             return None;
@@ -133,11 +140,11 @@ impl Ranking {
             let found = self.other.iter().filter(|one| is(one));
             found.map(|one| one.move_id.as_str()).collect::<Vec<_>>().join(", ")
         };
-        let unranked = |one: &RankedMove| one.rank.is_none();
+        let unranked = |one: &RankedMove| one.rank.is_none() && !one.is_vetoed();
         let reasons = [
             (ids(&|one| unranked(one) && one.debated.is_none()), "not debated"),
             (ids(&|one| unranked(one) && one.debated.is_some()), "held back by what code found"),
-            (ids(&|one| !unranked(one)), "scored with neutral 5s that nobody gave"),
+            (ids(&|one| one.rank.is_some()), "scored with neutral 5s that nobody gave"),
         ];
         let told = reasons.into_iter().filter(|(ids, _)| !ids.is_empty());
         let told: Vec<String> = told.map(|(ids, why)| format!("{why}: {ids}")).collect();

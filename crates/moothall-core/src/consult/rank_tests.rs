@@ -31,6 +31,7 @@ fn a_move(id: &str, total_score: u32) -> RankedMove {
         isolation: None,
         findings: Vec::new(),
         similar_to: BTreeSet::new(),
+        said: None,
         support: SupportCount { supported: 3, total: 4 },
     }
 }
@@ -188,6 +189,8 @@ fn an_approval_after_the_end_changes_ranking_verdict_and_nothing_else() {
         recommended,
         other,
         missing: [Some("F2: rate-limited".to_owned()), shortfall].into_iter().flatten().collect(),
+        do_nothing: None,
+        baseline: Vec::new(),
     };
     let findings = vec![finding("m1", Severity::Escalate), finding("m2", Severity::Escalate)];
     let outcome = Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)));

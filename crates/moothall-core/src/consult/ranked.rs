@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::debate::Debated;
+use super::review::LastWord;
+use crate::debate::{Debated, Undebated};
 use crate::sandbox::IsolationClass;
 use crate::{Finding, Sha256Hex};
 
@@ -28,6 +29,12 @@ pub struct Ranked {
     /// What is missing and why, in words; empty for a complete run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// What doing nothing scores, where the decision makers were asked: m0, which is not debated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub do_nothing: Option<Undebated>,
+    /// What the moves score without a debate, where that was asked for, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<Undebated>,
 }
 
 /// A move with what the trial made of it.
@@ -53,6 +60,9 @@ pub struct RankedMove {
     pub similar_to: BTreeSet<String>,
     /// Numbers in its text that are supported, of all that were read.
     pub support: SupportCount,
+    /// The last word of the person who reviewed the moves, where there is one on this move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<LastWord>,
 }
 
 /// Numbers that are supported, of all numbers.

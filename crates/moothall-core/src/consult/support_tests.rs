@@ -116,6 +116,7 @@ pub(super) fn input() -> ConsultInput {
         models: RoleModels::all("openai/gpt-5-mini".parse().unwrap()),
         calls: Calls::default(),
         accept_findings: false,
+        terms: Terms::default(),
     }
 }
 
@@ -226,14 +227,32 @@ pub(super) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
                 let from = (number - 1) * share;
                 moves((from..from + share).map(|at| proposal(WORDS[at])))
             }
+            Purpose::ScoreNothing => scores(4),
+            Purpose::ScoreBaseline => {
+                let number: u8 = id.as_str().split('/').next().unwrap()[1..].parse().unwrap();
+                scores(1 + (number + 1) % 9)
+            }
             _ => said("All of it is as the table says."),
         },
         Effect::StartChild(ChildRequest::Debate(input)) => {
             let number: u8 = input.move_id[1..].parse().unwrap();
             debated(input, 1 + number % 9)
         }
+        Effect::AskPerson(_) => EffectResult::PersonSaid(Box::default()),
         Effect::Execute(_) => panic!("a consultation runs no program"),
     }
+}
+
+/// A decision maker's answer that gives every metric of the board the same score.
+pub(super) fn scores(score: u8) -> EffectResult {
+    let mut scores = json!({"reasoning": "It is so."});
+    for metric in board().metrics {
+        scores[&metric.id] = json!(score);
+    }
+    said(
+        json!({"message": "", "stance": "hold", "answers": [], "conceded": [], "scores": scores})
+            .to_string(),
+    )
 }
 
 fn share_of(request: &ModelRequest) -> usize {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::alone::Alone;
 use super::checking;
 use super::estimate::calls;
 use super::ids::Ids;
@@ -48,6 +49,7 @@ pub(super) enum Stage {
     Synthesizing,
     Inferring,
     Analysing,
+    Reviewing,
     Debating,
     Done,
 }
@@ -60,6 +62,7 @@ impl Stage {
             Self::Synthesizing => "making evidence up",
             Self::Inferring => "reading the evidence",
             Self::Analysing => "waiting for moves",
+            Self::Reviewing => "waiting for a person",
             Self::Debating => "waiting for debates",
             Self::Done => "done",
         }
@@ -70,6 +73,7 @@ impl Stage {
 pub(super) enum Open {
     Gather,
     Call(Box<Call>),
+    Review,
     Debate { number: u32 },
 }
 
@@ -94,6 +98,8 @@ pub(super) enum Task {
         desk: usize,
         number: u32,
     },
+    /// Scores without a debate.
+    Alone(Alone),
 }
 
 /// What a model makes up.
@@ -122,7 +128,7 @@ impl Task {
     pub(super) fn desk(&self) -> Option<usize> {
         match self {
             Self::Propose { desk, .. } | Self::Rewrite { desk, .. } => Some(*desk),
-            Self::Synthesize(_) | Self::Read(..) => None,
+            Self::Synthesize(_) | Self::Read(..) | Self::Alone(_) => None,
         }
     }
 }
@@ -130,6 +136,9 @@ impl Task {
 impl Consult {
     /// The workflow's name in events and receipts.
     pub const NAME: &str = "consult";
+
+    /// The question that waits for a person before the debates.
+    pub const REVIEW: &str = "moves/review";
 
     /// Checks the input and names every effect there can be.
     pub fn new(input: ConsultInput) -> Result<Self, InvalidConsult> {
@@ -245,7 +254,7 @@ impl Workflow for Consult {
         step.publish.push(RunEvent::of_run(RunEventBody::ConsultStarted {
             ticker: input.gather.ticker.clone(),
             rounds: input.committee.rounds,
-            moves: input.committee.shares(input.moves).iter().sum(),
+            moves: input.all_moves(),
             provenance: input.gather.source,
             est_calls: calls(input),
         }));
@@ -268,6 +277,9 @@ impl Workflow for Consult {
             }
             (Open::Call(call), EffectResult::ModelFailed(failure)) => {
                 self.not_answered(id, *call, failure, &mut step);
+            }
+            (Open::Review, EffectResult::PersonSaid(review)) => {
+                self.reviewed(id, *review, &mut step);
             }
             (Open::Debate { number }, EffectResult::ChildEnded(end)) => {
                 self.debated(id, number, *end, &mut step);
@@ -293,7 +305,8 @@ impl Consult {
             Stage::Gathering if is_made_up => self.start_synthesizing(step),
             Stage::Gathering | Stage::Synthesizing => self.start_inferring(step),
             Stage::Inferring => self.start_analysing(step),
-            Stage::Analysing => self.start_debating(step),
+            Stage::Analysing if self.input.terms.pause_after_moves => self.start_reviewing(step),
+            Stage::Analysing | Stage::Reviewing => self.start_debating(step),
             Stage::Debating => self.start_ranking(step),
             Stage::Ready | Stage::Done => self.stage = Stage::Done,
         }

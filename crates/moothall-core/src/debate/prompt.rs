@@ -25,6 +25,7 @@ const FINDINGS: &str = include_str!("prompts/findings.md");
 const PRESS: &str = include_str!("prompts/press.md");
 const ANSWER: &str = include_str!("prompts/answer.md");
 const SCORE: &str = include_str!("prompts/score.md");
+const SCORE_ALONE: &str = include_str!("prompts/score_alone.md");
 const SUMMARY: &str = include_str!("prompts/summary.md");
 
 /// The most findings of code that are shown, and how much of each.
@@ -165,6 +166,12 @@ pub(super) fn score(input: &DebateInput, round: u32, docket: &Docket) -> String 
             ("metrics", &metrics(&input.metrics)),
         ],
     )
+}
+
+/// The question for scores where there is no debate.
+pub(super) fn score_alone(input: &DebateInput) -> String {
+    let (top, metrics) = (TOP_LEVEL.to_string(), metrics(&input.metrics));
+    fill(SCORE_ALONE, &[("top", &top), ("metrics", &metrics)])
 }
 
 /// What stands for rounds that are left out: the record, not another model's words about it.

@@ -48,4 +48,6 @@ pub enum PauseReason {
     Person,
     /// A provider or another part that may come back.
     Failure,
+    /// A person's answer to a question of the workflow.
+    Question,
 }

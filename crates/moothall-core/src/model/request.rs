@@ -123,6 +123,10 @@ pub enum Purpose {
     DecisionMaker,
     /// Scoring a move after its debate (`moothall consult`).
     Score,
+    /// Scoring m0, doing nothing, which is not debated (`moothall consult`).
+    ScoreNothing,
+    /// Scoring a move without a debate (`moothall consult --baseline`).
+    ScoreBaseline,
 }
 
 /// One call to a model.

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::export::export;
+use super::say::{baseline_json, do_nothing_json};
 use super::view::ConsultView;
+use crate::consult::NOTHING;
 
-/// `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`: name and content. Names
+/// `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`, what
+/// doing nothing and no debate score: name and content. Names
 /// are made from ids that were checked, never from words of a model.
 pub fn artifacts(view: &ConsultView) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
@@ -32,6 +35,16 @@ pub fn artifacts(view: &ConsultView) -> BTreeMap<String, String> {
     for (move_id, debate) in &view.debates {
         for (name, log) in &debate.logs {
             put(format!("{move_id}.{name}.json"), pretty(&json!(log)));
+        }
+    }
+    if let Some(nothing) = &known.nothing {
+        put(format!("{NOTHING}.md"), nothing.markdown());
+    }
+    for (name, scores) in
+        [("do-nothing.json", do_nothing_json(view)), ("baseline.json", baseline_json(view))]
+    {
+        if !scores.is_null() {
+            put(name.to_owned(), pretty(&scores));
         }
     }
     put("scores.json".to_owned(), pretty(&export(view)["policy_scores"]));

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::say::{baseline_json, do_nothing_json};
 use super::view::{ConsultView, DebateView};
 use crate::consult::{Move, Ranked, RankedMove};
 
@@ -28,6 +29,9 @@ pub fn export(view: &ConsultView) -> Value {
         "conversation_logs": view.debates.iter().map(conversation).collect::<Vec<_>>(),
         "recommended_moves": moves(|ranked| &ranked.recommended),
         "other_moves": moves(|ranked| &ranked.other),
+        "do_nothing": do_nothing_json(view),
+        "baseline": baseline_json(view),
+        "brief": view.input.terms.brief,
         "missing": ranked.map(|ranked| &ranked.missing),
         "complete": view.outcome.is_some(),
         "verdict": view.outcome.as_ref().map(|outcome| outcome.verdict),
@@ -94,6 +98,7 @@ fn ranked_move(view: &ConsultView, ranked: &RankedMove) -> Value {
         "findings": ranked.findings,
         "similar_to": ranked.similar_to,
         "support": ranked.support,
+        "said": ranked.said,
         "content": view.find_move(&ranked.move_id).map(Move::markdown),
     })
 }

@@ -50,6 +50,7 @@ pub fn memo(view: &ConsultView, run: &RunFacts) -> String {
     // Writing to a string cannot fail.
     let _ = header(&mut text, view, run);
     let _ = recommendation(&mut text, view);
+    text.push_str(&super::say::markdown(view, plain));
     let _ = recommended(&mut text, view, &mut marks);
     let _ = others(&mut text, view, &mut marks);
     let _ = rests_on(&mut text, view);

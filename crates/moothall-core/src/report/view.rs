@@ -83,9 +83,9 @@ impl ConsultView {
         self.proceedings.evidence.as_deref()
     }
 
-    /// A move by its id.
+    /// A move by its id; `m0` is doing nothing.
     pub fn find_move(&self, move_id: &str) -> Option<&Move> {
-        self.moves().find(|one| one.move_id == move_id)
+        self.moves().chain(&self.proceedings.nothing).find(|one| one.move_id == move_id)
     }
 
     /// The moves as their authors left them, in the order of their numbers.

@@ -7,12 +7,13 @@ use insta::assert_json_snapshot;
 use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
 use moothall_core::consult::committee::{Level, Metric, Seat};
 use moothall_core::consult::{
-    Committee, ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind, GatherRequest,
-    Ranked, RankedMove, RoleModels, SupportCount,
+    Change, Committee, ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind,
+    GatherRequest, LastWord, Move, Proposal, Question, Ranked, RankedMove, Review, RoleModels,
+    SupportCount, Terms, What,
 };
 use moothall_core::debate::{
     Calls, DebateInput, Debated, Degradation, Objection, ObjectionSeverity, ObjectionState,
-    ScoreBasis, Scorecard, Stance,
+    ScoreBasis, Scorecard, Stance, Undebated,
 };
 use moothall_core::evidence::{
     Company, Day, Evidence, FilingEvent, ItemCode, Passage, Provenance, SourceFile,
@@ -301,6 +302,7 @@ fn ranked() -> Ranked {
         findings: vec![finding()],
         similar_to: ["m8".to_owned()].into(),
         support: SupportCount { supported: 2, total: 3 },
+        said: None,
     };
     let last = RankedMove {
         move_id: "m8".to_owned(),
@@ -311,6 +313,7 @@ fn ranked() -> Ranked {
         findings: Vec::new(),
         similar_to: [].into(),
         support: SupportCount::default(),
+        said: None,
     };
     Ranked {
         company: "Moot Inc.".to_owned(),
@@ -318,6 +321,8 @@ fn ranked() -> Ranked {
         recommended: vec![best],
         other: vec![last],
         missing: vec!["analyst_2 failed".to_owned()],
+        do_nothing: None,
+        baseline: Vec::new(),
     }
 }
 
@@ -535,9 +540,90 @@ fn inputs_of_consultations_keep_their_form() {
         },
         calls: calls(),
         accept_findings: true,
+        terms: Terms::default(),
     };
     round_trip(&input);
     assert_json_snapshot!(input);
+    let terms = Terms {
+        brief: Some("Shall we build?".to_owned()),
+        moves: vec![proposal()],
+        pause_after_moves: true,
+        do_nothing: true,
+        baseline: true,
+    };
+    round_trip(&terms);
+    assert_json_snapshot!("terms", terms);
+}
+
+#[test]
+fn what_persons_are_asked_and_say_keeps_its_form() {
+    let one =
+        Move { move_id: "m7".to_owned(), analyst: "analyst_3".to_owned(), proposal: proposal() };
+    let question = Effect::AskPerson(Box::new(Question::ReviewMoves { moves: vec![one] }));
+    let (by, at_ms) = ("Ada".to_owned(), 1_763_200_000_000);
+    let whats = [
+        What::Veto { move_id: "m3".to_owned(), why: "We tried it.".to_owned() },
+        What::Edit { move_id: "m5".to_owned(), proposal: proposal() },
+        What::Add { proposal: proposal() },
+    ];
+    let changes = whats.map(|what| Change { by: by.clone(), at_ms, what }).into();
+    let said = EffectResult::PersonSaid(Box::new(Review { changes }));
+    let id: EffectId = "moves/review".parse().unwrap();
+    let event = RunEvent::about(
+        &id,
+        RunEventBody::MovesReviewed {
+            effect_id: id.clone(),
+            vetoed: vec!["m3".to_owned()],
+            edited: vec!["m5".to_owned()],
+            added: vec!["m16".to_owned()],
+        },
+    );
+    let words = [
+        LastWord::Vetoed { by: by.clone(), why: "We tried it.".to_owned() },
+        LastWord::Edited { by: by.clone() },
+        LastWord::Added { by },
+    ];
+    let debated = debated();
+    let alone = Undebated {
+        move_id: "m0".to_owned(),
+        scorecards: debated.scorecards,
+        total_score: 6,
+        top_score: 10,
+        spread: 0,
+    };
+    round_trip(&question);
+    round_trip(&said);
+    round_trip(&event);
+    words.iter().for_each(round_trip);
+    let last = words[0].clone();
+    let mut ranked = ranked();
+    ranked.other[0].said = Some(last);
+    ranked.do_nothing = Some(alone.clone());
+    ranked.baseline = vec![alone];
+    let ranked = Conclusion::Ranked(Box::new(ranked));
+    round_trip(&ranked);
+    assert_json_snapshot!(json!({
+        "question": question,
+        "request_sha256": question.request_hash().unwrap(),
+        "said": said,
+        "event": event,
+        "last_words": words,
+        "ranked": ranked,
+    }));
+}
+
+fn proposal() -> Proposal {
+    Proposal {
+        title: "Build".to_owned(),
+        thesis: "It pays.".to_owned(),
+        actions: vec!["Buy land.".to_owned()],
+        what_must_be_true: vec!["Land is cheap.".to_owned()],
+        evidence: vec!["F0:Revenue:FY2025".to_owned()],
+        risks: vec!["Water.".to_owned()],
+        cost: "Little.".to_owned(),
+        horizon: "Two years.".to_owned(),
+        kill_criteria: vec!["No permit.".to_owned()],
+    }
 }
 
 #[test]
@@ -734,7 +820,7 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
         "failure_kinds": kinds.map(|kind| json!({"code": kind, "retryable": kind.is_retryable(), "asks_for_less": kind.asks_for_less()})),
         "severities": [Severity::Note, Severity::Warn, Severity::Escalate, Severity::Block],
         "verdicts": [Verdict::Pass, Verdict::NeedsPerson, Verdict::Fail],
-        "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure],
+        "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure, PauseReason::Question],
         "stop_reasons": [StopReason::End, StopReason::MaxTokens, StopReason::Other],
         "usage_bases": [UsageBasis::Reported, UsageBasis::Estimated, UsageBasis::Bounded],
         "purposes": [
@@ -750,6 +836,8 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
             Purpose::Critic,
             Purpose::DecisionMaker,
             Purpose::Score,
+            Purpose::ScoreNothing,
+            Purpose::ScoreBaseline,
         ],
         "isolation_classes": [
             IsolationClass::None,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
 use moothall_core::claims::Checker;
 use moothall_core::consult::{
-    Approval, Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, board,
+    Approval, Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board,
     demonstration, settle,
 };
 use moothall_core::debate::{Calls, Debate};
@@ -34,6 +34,7 @@ fn input() -> ConsultInput {
         models: RoleModels::all(model),
         calls: Calls::default(),
         accept_findings: false,
+        terms: Terms::default(),
     }
 }
 
@@ -130,6 +131,7 @@ fn drive(
                 let isolation = Isolation::none(None);
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
+            Effect::AskPerson(_) => EffectResult::PersonSaid(Box::default()),
             Effect::Execute(_) => unreachable!("a consultation runs no program"),
         };
         let request_sha256 = effect.request_hash().unwrap();

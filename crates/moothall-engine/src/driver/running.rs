@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use moothall_core::consult::Review;
 use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, Workflow};
 use moothall_store::{JournalEntry, Wish};
 use tokio::task::JoinSet;
@@ -73,6 +75,10 @@ pub(super) struct Running {
     ahead: Ahead,
     at_once: usize,
     pause: Option<Pause>,
+    /// What a person says to the next question.
+    person_says: Option<Review>,
+    /// A question that only a person can answer, and nobody did.
+    question: Option<String>,
 }
 
 impl Running {
@@ -92,7 +98,13 @@ impl Running {
             ahead: Ahead::Nobody,
             at_once,
             pause: None,
+            person_says: None,
+            question: None,
         }
+    }
+
+    pub(super) fn person_says(self, person_says: Option<Review>) -> Self {
+        Self { person_says, ..self }
     }
 
     pub(super) async fn drive(
@@ -134,8 +146,14 @@ impl Running {
                     self.desk.pause(why).await?;
                     return Ok(Ended::Paused(why.clone()));
                 }
+                // Whatever else there was to do is done.
                 (true, None) if is_written && !self.children.are_busy() => {
-                    return Err(EngineError::Stalled);
+                    let Some(words) = self.question.take() else {
+                        return Err(EngineError::Stalled);
+                    };
+                    let why = Pause::Question(words);
+                    self.desk.pause(&why).await?;
+                    return Ok(Ended::Paused(why));
                 }
                 _ => {}
             }
@@ -254,6 +272,16 @@ impl Running {
                 Effect::StartChild(request) => {
                     self.children.want(Wanted { by, id, request_sha256, request });
                 }
+                Effect::AskPerson(question) => match self.person_says.take() {
+                    Some(review) => {
+                        let result = EffectResult::PersonSaid(Box::new(review));
+                        // The person took their time, but nobody waited for it.
+                        let timing = Timing { latency_ms: 0, tries: 1 };
+                        let entry = JournalEntry { request_sha256, result: result.clone(), timing };
+                        self.answers.push_back(Answer { to: by, id, result, entry: Some(entry) });
+                    }
+                    None => self.question = Some(question.words()),
+                },
                 effect => self.waiting.push_back(Asked { by, id, request_sha256, effect }),
             }
         }

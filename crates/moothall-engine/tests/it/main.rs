@@ -9,6 +9,7 @@ mod execute;
 mod gather;
 mod lock;
 mod panel;
+mod person;
 mod real_debate;
 mod record;
 mod reflexion;

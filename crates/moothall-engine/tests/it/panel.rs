@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
-use moothall_core::consult::{Approval, board};
+use moothall_core::consult::{Approval, Change, board};
 use moothall_core::debate::{Calls, DebateInput};
 use moothall_core::model::{FailureKind, ModelFailure, ModelRequest, Purpose};
 use moothall_core::receipt::Timing;
@@ -361,6 +361,15 @@ impl Store for Dying {
     }
     fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
         self.inner.approvals(id)
+    }
+    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
+        self.inner.add_changes(id, changes)
+    }
+    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
+        self.inner.changes(id)
+    }
+    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
+        self.inner.forget_changes(id)
     }
     fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
         self.inner.delete_run(id)

@@ -1,6 +1,6 @@
 //! Between rows and values.
 
-use moothall_core::consult::Approval;
+use moothall_core::consult::{Approval, Change};
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
 use serde::de::DeserializeOwned;
@@ -74,6 +74,10 @@ pub(super) fn approval(row: &SqliteRow) -> Result<Approval, StoreError> {
         note: column(row, "note")?,
         at_ms: unsigned(column(row, "at_ms")?)?,
     })
+}
+
+pub(super) fn change(row: &SqliteRow) -> Result<Change, StoreError> {
+    json("change", column(row, "change")?)
 }
 
 pub(super) fn journal_entry(row: &SqliteRow) -> Result<(EffectId, JournalEntry), StoreError> {

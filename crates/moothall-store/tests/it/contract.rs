@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use moothall_core::Sha256Hex;
-use moothall_core::consult::Approval;
+use moothall_core::consult::{Approval, Change, What};
 use moothall_core::receipt::Timing;
 use moothall_store::{
     Commit, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch,
@@ -42,6 +42,7 @@ macro_rules! keeps_the_contract {
             what_was_spent_stays_until_more_is_said
             wishes_are_left_once_and_taken_back
             the_first_word_on_a_move_stays_and_may_come_after_the_end
+            changes_stay_in_their_order_until_they_are_taken_back
             a_deleted_run_is_gone_and_its_id_is_free
             every_request_about_an_unknown_run_says_so
             a_dropped_commit_happens_wholly_or_not_at_all
@@ -422,6 +423,24 @@ async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn P
     assert_eq!(kept, [word("m3", "ada"), word("m7", "ada")]);
 }
 
+fn veto(move_id: &str, by: &str) -> Change {
+    let what = What::Veto { move_id: move_id.to_owned(), why: "too dear".to_owned() };
+    Change { by: by.to_owned(), at_ms: 4_000, what }
+}
+
+async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.add_changes(&id, vec![veto("m7", "ada"), veto("m3", "ada")]).await.unwrap();
+    store.add_changes(&id, vec![veto("m7", "bob")]).await.unwrap();
+    let other = place.open().await;
+    let kept = other.changes(&id).await.unwrap();
+    assert_eq!(kept, [veto("m7", "ada"), veto("m3", "ada"), veto("m7", "bob")]);
+    for _ in 0..2 {
+        other.forget_changes(&id).await.unwrap();
+        assert_eq!(store.changes(&id).await.unwrap(), []);
+    }
+}
+
 async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let fresh = snapshot(&*store, &id).await;
@@ -453,6 +472,9 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.wishes(&id).await.err(),
         store.approve(&id, word("m1", "ada")).await.err(),
         store.approvals(&id).await.err(),
+        store.add_changes(&id, vec![veto("m1", "ada")]).await.err(),
+        store.changes(&id).await.err(),
+        store.forget_changes(&id).await.err(),
         store.keep_artifact(&id, b"chart").await.err(),
         store.artifact(&id, &Sha256Hex::of(b"chart")).await.err(),
     ];

@@ -47,7 +47,7 @@ async fn a_file_of_a_newer_format_is_refused() {
     SqliteStore::open(&place.path()).await.unwrap().close().await;
     execute(&place.path(), "PRAGMA user_version = 77").await;
     match SqliteStore::open(&place.path()).await.unwrap_err() {
-        StoreError::NewerFormat { path, found: 77, known: 2 } => assert_eq!(path, place.path()),
+        StoreError::NewerFormat { path, found: 77, known: 3 } => assert_eq!(path, place.path()),
         other => panic!("{other:?}"),
     }
 }
@@ -153,7 +153,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     store.delete_run(&id).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
-    for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals"] {
+    for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals", "changes"] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
         assert_eq!(rows, 0, "{table}");

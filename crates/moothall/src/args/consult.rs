@@ -25,6 +25,7 @@ Examples:
   moothall consult HLXI --model demo
   moothall consult AAPL --estimate
   moothall consult AAPL --moves 5 --rounds 4 --budget 0.50
+  moothall consult AAPL --brief \"Shall we grow abroad? No new debt.\" --pause-after moves
   moothall consult AAPL --model-for critic=openai/gpt-5-mini --memo aapl.md
   moothall consult MSFT --as-of 2025-12-31 --committee my-board.toml --json --yes";
 
@@ -62,6 +63,21 @@ pub(crate) struct ConsultArgs {
     pub(crate) source: SourceArg,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
+    /// What the moves are for, in your words or a file of them: a question, goals, constraints; every
+    /// analyst reads it, and the memo shows it
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub(crate) brief: Option<String>,
+    /// Moves of your own, as TOML or JSON (see: moothall moves --help); they are checked, debated and
+    /// ranked like the others
+    #[arg(long, value_name = "FILE")]
+    pub(crate) add_moves: Option<PathBuf>,
+    /// Stand still after this step, for `moothall moves`; `moothall resume` lets it go on
+    #[arg(long, value_enum, value_name = "STEP")]
+    pub(crate) pause_after: Option<PauseAfter>,
+    /// Let the decision makers score every move without its debate, too, and say whether the debate
+    /// changed the top; it takes three calls more for each move
+    #[arg(long)]
+    pub(crate) baseline: bool,
     /// What keeps a debate apart from this machine [default: from the configuration, else auto]
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub(crate) isolation: Option<DebateEngine>,
@@ -104,6 +120,13 @@ pub(crate) struct ConsultArgs {
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where a consultation may wait for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PauseAfter {
+    /// The moves are made and checked, and nothing is debated yet
+    Moves,
 }
 
 /// Where the evidence comes from.

@@ -106,7 +106,10 @@ pub(crate) struct ReplayArgs {
 }
 
 const APPROVE_EXAMPLES: &str = "\
-Example:
+Without `--move`, every move that is held back is approved.
+
+Examples:
+  moothall approve 019a85c0-2f6e
   moothall approve 019a85c0-2f6e --move m7 --note \"the 10-K/A has the corrected figure\"";
 
 #[derive(Debug, Args)]
@@ -115,9 +118,9 @@ pub(crate) struct ApproveArgs {
     /// The run: its id or the beginning of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// The move that is held back
+    /// The move that is held back [default: every move that is]
     #[arg(long = "move", value_name = "MOVE")]
-    pub(crate) move_id: String,
+    pub(crate) move_id: Option<String>,
     /// Who approves [default: your login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,

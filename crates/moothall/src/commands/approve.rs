@@ -1,12 +1,12 @@
 //! `moothall approve`: a person's word on a move that code holds back.
 
 use moothall_core::Conclusion;
-use moothall_core::consult::{Approval, Consult};
+use moothall_core::consult::{Approval, Consult, LastWord, Ranked};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
 use super::consult::{Reading, marks};
-use super::{runtime, words};
+use super::{own_words, runtime, words};
 use crate::args::{ApproveArgs, Global};
 use crate::error::{CliError, Exit};
 use crate::local::{self, open_and_find};
@@ -16,15 +16,7 @@ use crate::{config, logging};
 pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| loaded.environment.get(name));
-    let by = match args.by.as_deref().or(user).map(str::trim) {
-        Some(by) if !by.is_empty() => by.to_owned(),
-        _ => {
-            return Err(CliError::usage("nobody says who approves")
-                .with_hint("say it: `--by NAME`")
-                .into());
-        }
-    };
+    let by = own_words::who(&loaded, args.by.as_deref(), "approves")?;
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
         let (store, id) = (&*local.store, local::short(&row.run_id).to_owned());
@@ -33,38 +25,76 @@ pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
             return Err(CliError::usage(words).into());
         }
         let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
-        may_be_approved(&record, &Reading::of(&record)?, &args.move_id, &id)?;
-        let approval = Approval {
-            move_id: args.move_id.clone(),
-            by,
-            note: args.note.clone().unwrap_or_default(),
-            at_ms: local::now_ms(),
+        let reading = Reading::of(&record)?;
+        let wanted = match &args.move_id {
+            Some(move_id) => vec![move_id.clone()],
+            None => held(&reading, &id)?,
         };
-        store.approve(&row.run_id, approval.clone()).await.map_err(local::broken)?;
-        let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
-        let after = Reading::of(&record)?;
-        let ranked = after.view.ranked.as_ref();
-        let found =
-            ranked.and_then(|ranked| ranked.moves().find(|one| one.move_id == args.move_id));
-        let rank = found.and_then(|one| one.rank);
-        if args.json {
-            let verdict = after.view.outcome.as_ref().map(|outcome| outcome.verdict);
-            let report = json!({
-                "run_id": row.run_id,
-                "approval": approval,
-                "rank": rank,
-                "verdict": verdict,
-            });
-            terminal::print(&format!("{report:#}\n"))?;
-            return Ok(Exit::Fine);
+        for move_id in &wanted {
+            may_be_approved(&record, &reading, move_id, &id)?;
         }
-        let place = rank.map_or_else(String::new, |rank| format!(" and has rank {rank}"));
-        terminal::print(&format!("{} is approved{place}\n", words::line(&args.move_id)))?;
-        for mark in found.map(|found| marks(&after.view, found)).unwrap_or_default() {
+        let (note, at_ms) = (args.note.clone().unwrap_or_default(), local::now_ms());
+        let mut approvals = Vec::new();
+        for move_id in wanted {
+            let (by, note) = (by.clone(), note.clone());
+            let approval = Approval { move_id, by, note, at_ms };
+            store.approve(&row.run_id, approval.clone()).await.map_err(local::broken)?;
+            approvals.push(approval);
+        }
+        let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
+        tell(&record, &approvals, args)
+    })
+}
+
+/// Every move that waits for a person.
+fn held(reading: &Reading, id: &str) -> Result<Vec<String>, CliError> {
+    let ranked = ranking(reading, id)?;
+    let held = ranked.moves().filter(|one| one.debated.is_some() && one.rank.is_none());
+    let held: Vec<String> = held.map(|one| one.move_id.clone()).collect();
+    match held.is_empty() {
+        true => Err(CliError::usage(format!("no move of run {id} is held back"))),
+        false => Ok(held),
+    }
+}
+
+fn tell(record: &RunRecord, approvals: &[Approval], args: &ApproveArgs) -> anyhow::Result<Exit> {
+    let after = Reading::of(record)?;
+    let ranked = after.view.ranked.as_ref();
+    let found = |move_id: &str| ranked?.moves().find(|one| one.move_id == move_id);
+    let rank = |move_id: &str| found(move_id).and_then(|one| one.rank);
+    if args.json {
+        let verdict = after.view.outcome.as_ref().map(|outcome| outcome.verdict);
+        let of = |one: &Approval| json!({"approval": one, "rank": rank(&one.move_id)});
+        let mut report = json!({
+            "run_id": record.row.run_id,
+            "approvals": approvals.iter().map(of).collect::<Vec<_>>(),
+            "verdict": verdict,
+        });
+        // As it was before several could be approved at once.
+        if let [only] = approvals {
+            report["approval"] = json!(only);
+            report["rank"] = json!(rank(&only.move_id));
+        }
+        terminal::print(&format!("{report:#}\n"))?;
+        return Ok(Exit::Fine);
+    }
+    for Approval { move_id, .. } in approvals {
+        let place = rank(move_id).map_or_else(String::new, |rank| format!(" and has rank {rank}"));
+        terminal::print(&format!("{} is approved{place}\n", words::line(move_id)))?;
+        for mark in found(move_id).map(|found| marks(&after.view, found)).unwrap_or_default() {
             terminal::note(&format!("{YELLOW}its mark stays: {mark}{YELLOW:#}\n"));
         }
-        Ok(Exit::Fine)
-    })
+    }
+    Ok(Exit::Fine)
+}
+
+fn ranking<'a>(reading: &'a Reading, id: &str) -> Result<&'a Ranked, CliError> {
+    match reading.view.outcome.as_ref().map(|outcome| &outcome.conclusion) {
+        Some(Conclusion::Ranked(ranked)) => Ok(ranked),
+        Some(_) => Err(CliError::usage(format!("run {id} has no ranking"))),
+        None => Err(CliError::usage(format!("run {id} has not come to its end"))
+            .with_hint(format!("let it go on first: `moothall resume {id}`"))),
+    }
 }
 
 /// Only what code holds back waits for a person, and only when everything is on the table.
@@ -75,14 +105,7 @@ fn may_be_approved(
     id: &str,
 ) -> Result<(), CliError> {
     let shown = words::line(move_id);
-    let ranked = match reading.view.outcome.as_ref().map(|outcome| &outcome.conclusion) {
-        Some(Conclusion::Ranked(ranked)) => ranked,
-        Some(_) => return Err(CliError::usage(format!("run {id} has no ranking"))),
-        None => {
-            return Err(CliError::usage(format!("run {id} has not come to its end"))
-                .with_hint(format!("let it go on first: `moothall resume {id}`")));
-        }
-    };
+    let ranked = ranking(reading, id)?;
     let Some(found) = ranked.moves().find(|one| one.move_id == move_id) else {
         let ids: Vec<&str> = ranked.moves().map(|one| one.move_id.as_str()).collect();
         return Err(CliError::usage(format!("there is no move `{shown}` in run {id}"))
@@ -91,6 +114,10 @@ fn may_be_approved(
     if let Some(before) = record.approvals.iter().find(|one| one.move_id == move_id) {
         let words = format!("{shown} is approved already, by {}", words::line(&before.by));
         return Err(CliError::usage(words));
+    }
+    if found.is_vetoed() {
+        let said = found.said.as_ref().map(LastWord::words).unwrap_or_default();
+        return Err(CliError::usage(words::line(&format!("{shown} was {said}"))));
     }
     if found.debated.is_none() {
         return Err(CliError::usage(format!("{shown} was not debated, so it cannot be ranked")));

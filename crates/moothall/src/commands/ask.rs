@@ -140,7 +140,9 @@ async fn ask(
     let last = match interruptible(driver.drive(&mut workflow)).await {
         Interruptible::Done(ended) => match ended? {
             Ended::Paused(Pause::Budget(failure)) => Some(Err(failure)),
-            Ended::Done(_) | Ended::Paused(Pause::Person) | Ended::Cancelled => performer.last(),
+            Ended::Done(_)
+            | Ended::Paused(Pause::Person | Pause::Question(_))
+            | Ended::Cancelled => performer.last(),
         },
         Interruptible::Cancelled => {
             cancel(&*store, &run_id, None).await?;

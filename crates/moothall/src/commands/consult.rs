@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{Consult, ConsultInput, EvidenceSource};
+use moothall_core::consult::{Consult, ConsultInput, EvidenceSource, Review};
 use moothall_core::evidence::Evidence;
 use moothall_engine::RunRecord;
 use moothall_models::{Budget, Ledger};
@@ -98,7 +98,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         let run_id = new.run_id.clone();
         let _lock = local.lock(&run_id).await.map_err(unlocked)?;
         local.store.create_run(new).await.map_err(local::broken)?;
-        let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), &screen).await;
+        let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), None, &screen).await;
         end(&ready, &left).await;
         finish(&context, &*local.store, &run_id, &left?, &files).await
     })
@@ -135,10 +135,29 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let budget =
             Budget { usd: kept.settings.budget_micro_usd, tokens: kept.settings.budget_tokens };
         let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
-        let left = drive(&ready, local, &row.run_id, &kept, ledger, &screen).await;
+        let says = says(local, &record, args.json).await?;
+        let left = drive(&ready, local, &row.run_id, &kept, ledger, says, &screen).await;
         end(&ready, &left).await;
         finish(&context, &*local.store, &row.run_id, &left?, &files).await
     })
+}
+
+/// What a person said about the moves, where the run stands still for that and the person was told.
+/// Whoever lets it go on without a word lets the moves stand as they are.
+async fn says(local: &Local, record: &RunRecord, json: bool) -> anyhow::Result<Option<Review>> {
+    if !record.waits_for_person() {
+        return Ok(None);
+    }
+    let changes = local.store.changes(&record.row.run_id).await.map_err(local::broken)?;
+    if !json {
+        let said = match changes.len() {
+            0 => "the moves stand as they are".to_owned(),
+            1 => "the moves stand with 1 change".to_owned(),
+            many => format!("the moves stand with {many} changes"),
+        };
+        terminal::note(&format!("{DIM}{said}{DIM:#}\n"));
+    }
+    Ok(Some(Review { changes }))
 }
 
 fn screen(kept: &Kept, json: bool) -> SharedScreen {
@@ -293,7 +312,7 @@ async fn answer() -> Option<String> {
 /// What people see in a list.
 fn title(input: &ConsultInput, evidence: Option<&Evidence>) -> String {
     let ticker = &input.gather.ticker;
-    let moves: u32 = input.committee.shares(input.moves).iter().sum();
+    let moves = input.all_moves();
     let rounds = input.committee.rounds;
     let name = match evidence {
         Some(found) => format!("{ticker} {}", words::line(&found.company.name)),

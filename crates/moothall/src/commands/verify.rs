@@ -1,7 +1,7 @@
 //! `moothall verify`: a receipt, checked offline.
 
-use moothall_core::consult::RankedMove;
-use moothall_core::receipt::{ReceiptProblem, VerifiedReceipt, verify};
+use moothall_core::consult::{Change, RankedMove, Review};
+use moothall_core::receipt::{Receipt, ReceiptProblem, VerifiedReceipt, verify};
 use moothall_core::{Conclusion, Verdict};
 use serde_json::json;
 
@@ -46,6 +46,7 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
             "findings": receipt.findings,
             "conclusion": receipt.conclusion,
             "approvals": receipt.approvals,
+            "changes": changes(receipt),
         });
         terminal::print(&format!("{report:#}\n"))?;
     } else {
@@ -68,6 +69,11 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
                 text.push('\n');
             }
         }
+        for change in changes(receipt) {
+            let line = format!("changed   {}", change.words());
+            text.push_str(&terminal::harmless_line(&line));
+            text.push('\n');
+        }
         for approval in &receipt.approvals {
             let line = format!("approved  {} by {}", approval.move_id, approval.by);
             text.push_str(&terminal::harmless_line(&line));
@@ -85,6 +91,12 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         Verdict::NeedsPerson => Exit::NeedsPerson,
         Verdict::Fail => Exit::VerdictNegative,
     })
+}
+
+/// What a person changed in the moves before they were debated.
+fn changes(receipt: &Receipt) -> Vec<&Change> {
+    let said = receipt.effects.values().filter_map(|record| Review::of(&record.result));
+    said.flat_map(|review| &review.changes).collect()
 }
 
 fn recommended(one: &RankedMove) -> String {

@@ -165,6 +165,7 @@ pub(super) fn event(stored: &StoredEvent) -> String {
         | RunEventBody::AgentStart { .. }
         | RunEventBody::AgentComplete { .. }
         | RunEventBody::ClaimChecked { .. }
+        | RunEventBody::MovesReviewed { .. }
         | RunEventBody::Isolation { .. }
         | RunEventBody::SandboxRound { .. }
         | RunEventBody::SandboxTurn { .. }

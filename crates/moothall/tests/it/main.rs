@@ -21,6 +21,7 @@ mod real_chaos;
 mod real_exec;
 mod real_sandbox;
 mod runs;
+mod say;
 mod scene;
 mod schema;
 mod secrecy;

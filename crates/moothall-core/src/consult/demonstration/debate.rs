@@ -6,7 +6,7 @@ use super::{MARK, chance, last_question, system};
 use crate::debate::{
     Answer, CriticTurn, DecisionMakerTurn, ObjectionSeverity, RaisedObjection, Scores, Stance,
 };
-use crate::model::{ModelRequest, Role};
+use crate::model::{ModelRequest, Purpose, Role};
 
 /// What the request is about.
 struct Scene<'a> {
@@ -296,25 +296,43 @@ fn objections_in(asked: &str) -> Vec<(&str, &'static Topic)> {
         .collect()
 }
 
-/// The scores.
+/// The scores after a debate.
 pub(super) fn score(request: &ModelRequest) -> Option<String> {
     let scene = Scene::of(request)?;
+    let is_fatal = scene.asked.contains("(fatal)");
+    let stays = if is_fatal { "A fatal point stays open." } else { "Nothing fatal stays open." };
+    scores(&scene, merit(&scene), i64::from(is_fatal), stays)
+}
+
+/// The scores without one: what a debate finds is not known, and a move looks a little better or
+/// worse than after it. Doing nothing is worth little and costs nothing.
+pub(super) fn score_alone(request: &ModelRequest) -> Option<String> {
+    let scene = Scene::of(request)?;
+    if request.purpose == Purpose::ScoreNothing {
+        return scores(&scene, 0, 0, "Nothing changes, for better or worse.");
+    }
+    let unknown = i64::try_from(scene.pick("before a debate", 3)).ok()? - 1;
+    scores(&scene, merit(&scene), unknown, "Nobody has spoken against it.")
+}
+
+/// A move's merit is the same for all seats; a seat adds its temper, a metric its own bit.
+fn merit(scene: &Scene<'_>) -> i64 {
+    i64::try_from(chance(&[scene.title, "merit"], 8)).unwrap_or(0)
+}
+
+fn scores(scene: &Scene<'_>, merit: i64, against: i64, stays: &str) -> Option<String> {
     let metrics = scene.asked.lines().filter_map(|line| {
         let (id, _) = line.strip_prefix('`')?.split_once("` (")?;
         Some(id)
     });
-    // A move's merit is the same for all seats; a seat adds its temper, a metric its own bit.
-    let merit = i64::try_from(chance(&[scene.title, "merit"], 8)).ok()?;
     let temper = i64::try_from(scene.pick("temper of scores", 2)).ok()? - 1;
-    let is_fatal = scene.asked.contains("(fatal)");
     let scores = metrics
         .map(|metric| {
             let own = i64::try_from(scene.pick(metric, 3)).unwrap_or(0) - 1;
-            let score = 5 + merit / 2 + temper + own - i64::from(is_fatal);
+            let score = 5 + merit / 2 + temper + own - against;
             (metric.to_owned(), score.clamp(1, 10))
         })
         .collect();
-    let stays = if is_fatal { "A fatal point stays open." } else { "Nothing fatal stays open." };
     let basis = scene.facts.sentence(USUAL, scene.pick("basis", 4));
     let parts = [
         Some(stays.to_owned()),

@@ -150,6 +150,10 @@ impl Board {
                     self.lane(move_id, |lane| lane.held = holds);
                 }
             }
+            RunEventBody::MovesReviewed { vetoed, added, .. } => {
+                self.lanes.retain(|(_, move_id), _| !vetoed.contains(move_id));
+                added.iter().for_each(|move_id| self.lane(move_id, |_| {}));
+            }
             RunEventBody::Isolation { move_id, class, fallback, .. } => {
                 self.weakest = Some(self.weakest.map_or(*class, |weakest| weakest.min(*class)));
                 if self.fallbacks.len() < MOST_REASONS {

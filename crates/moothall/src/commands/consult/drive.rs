@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_core::consult::Consult;
+use moothall_core::consult::{Consult, Review};
 use moothall_engine::{Driver, Ended, EngineError, GatherPerformer, ModelPerformer, RunRecord};
 use moothall_models::Ledger;
 use moothall_store::{Store, Wish};
@@ -46,6 +46,7 @@ pub(super) async fn drive(
     run_id: &RunId,
     kept: &Kept,
     ledger: Ledger,
+    person_says: Option<Review>,
     screen: &SharedScreen,
 ) -> anyhow::Result<Left> {
     let store = &local.store;
@@ -59,6 +60,7 @@ pub(super) async fn drive(
         .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
         .parallel_children(parallel)
         .walls(ready.walls.clone())
+        .person_says(person_says)
         .on_event(move |stored| shown(&seen).event(stored));
     // Boxed: hundreds of calls under way are large.
     let driving = Box::pin(driver.drive(&mut workflow));

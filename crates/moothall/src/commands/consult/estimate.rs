@@ -122,7 +122,7 @@ impl Bill {
             free: prices.iter().all(|prices| prices.is_some_and(|prices| prices.is_free())),
             worst_call: (worst_usd.into_iter().max().flatten(), worst_tokens.unwrap_or(0)),
             dated: catalog.dated().to_owned(),
-            moves: input.committee.shares(input.moves).iter().sum(),
+            moves: input.all_moves(),
             rounds: input.committee.rounds,
             ticker: input.gather.ticker.clone(),
             estimate,
@@ -156,7 +156,7 @@ impl Bill {
             None => "at a price that is not known".to_owned(),
         };
         let tokens = short_number(self.estimate.high().total());
-        format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.calls)
+        format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.all_calls())
     }
 
     pub(super) fn text(&self, cap: Cap) -> String {
@@ -194,7 +194,7 @@ impl Bill {
             "{BOLD}{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
             "all",
             "",
-            self.estimate.calls,
+            self.estimate.all_calls(),
             span(low.prompt(), high.prompt()),
             span(low.output, high.output),
             self.cost.map_or_else(|| "unknown".to_owned(), words),
@@ -236,6 +236,8 @@ impl Bill {
             "moves": self.moves,
             "rounds": self.rounds,
             "calls": self.estimate.calls,
+            "beside_calls": self.estimate.beside,
+            "all_calls": self.estimate.all_calls(),
             "low": self.estimate.low(),
             "high": self.estimate.high(),
             "low_usd": self.cost.map(|range| range.low.decimal()),
@@ -301,6 +303,8 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Critic => "critic",
         Purpose::DecisionMaker => "decision makers",
         Purpose::Score => "scores",
+        Purpose::ScoreNothing => "doing nothing",
+        Purpose::ScoreBaseline => "without debate",
         _ => "others",
     }
 }

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_core::consult::{GatherRequest, RoleModels, board};
+use moothall_core::consult::{GatherRequest, RoleModels, Terms, board};
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
 
@@ -19,6 +19,7 @@ fn input(model: &str) -> ConsultInput {
         models: RoleModels::all(model),
         calls: Calls::default(),
         accept_findings: false,
+        terms: Terms::default(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! From flags and configuration to what the workflow is asked.
 
-use moothall_core::consult::{ConsultInput, GatherRequest, InvalidConsult, RoleModels};
+use moothall_core::consult::{ConsultInput, GatherRequest, InvalidConsult, RoleModels, Terms};
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
 
 use crate::args::{ConsultArgs, RoleName};
-use crate::commands::committee;
+use crate::commands::{committee, own_words};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -32,9 +32,22 @@ pub(super) fn input(context: &Context, args: &ConsultArgs) -> Result<ConsultInpu
         calls: calls(context, &models),
         models,
         accept_findings: args.accept_findings,
+        terms: terms(args)?,
     };
     input.validate().map_err(refusal)?;
     Ok(input)
+}
+
+/// What the user says beside ticker and committee. Doing nothing is scored in every run.
+fn terms(args: &ConsultArgs) -> Result<Terms, CliError> {
+    let moves = args.add_moves.as_deref().map(own_words::moves).transpose()?;
+    Ok(Terms {
+        brief: args.brief.as_deref().map(own_words::brief).transpose()?,
+        moves: moves.unwrap_or_default(),
+        pause_after_moves: args.pause_after.is_some(),
+        do_nothing: true,
+        baseline: args.baseline,
+    })
 }
 
 fn refusal(error: InvalidConsult) -> CliError {
@@ -45,6 +58,9 @@ fn refusal(error: InvalidConsult) -> CliError {
         }
         InvalidConsult::Moves { .. } => {
             refused.with_hint("a committee of your own may propose more: `moothall committee new`")
+        }
+        InvalidConsult::Brief(_) => {
+            refused.with_hint("write it shorter, in plain text: a question, goals, constraints")
         }
         InvalidConsult::Window(_) => {
             refused.with_hint("choose another model, or correct its row in a catalog file")

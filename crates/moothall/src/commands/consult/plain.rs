@@ -29,6 +29,7 @@ pub(super) fn plain(board: &Board, reasons_before: usize, stored: &StoredEvent) 
         }
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::AgentComplete { .. }
+        | RunEventBody::MovesReviewed { .. }
         | RunEventBody::SandboxScored { .. }
         | RunEventBody::ModelFailed { .. }
         | RunEventBody::PipelineComplete { .. }

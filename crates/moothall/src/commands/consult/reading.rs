@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use moothall_core::consult::NOTHING;
 use moothall_core::report::{self, ConsultView, RunFacts};
 use moothall_core::{EffectId, EffectResult, debate};
 use moothall_engine::RunRecord;
@@ -36,6 +37,8 @@ impl Reading {
         let more = json!({
             "calls": facts.calls,
             "extra_calls": facts.extra_calls,
+            "beside_calls": beside_calls(record),
+            "waits_for_person": record.waits_for_person(),
             "usage": facts.usage,
             "cost_usd": facts.cost.map(moothall_core::MicroUsd::decimal),
             "demonstration": facts.demonstration,
@@ -136,6 +139,17 @@ fn facts(kept: &Kept, record: &RunRecord) -> RunFacts {
         cost: record.cost(),
         demonstration: kept.consult.models.distinct().iter().any(|model| model.is_demo()),
     }
+}
+
+/// Calls that score without a debate: doing nothing, and the baseline. Those that ask again are not
+/// among them.
+pub(super) fn beside_calls(record: &RunRecord) -> u64 {
+    let scores = |id: &EffectId| {
+        let mut parts = id.as_str().split('/');
+        let (of, what) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        (of == NOTHING || what == "baseline") && !asks_again(id)
+    };
+    record.journal.keys().filter(|id| scores(id)).count() as u64
 }
 
 /// Whether a call shows a model what was wrong with its answer.

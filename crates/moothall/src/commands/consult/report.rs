@@ -8,7 +8,7 @@ use moothall_store::Store;
 
 use super::draw::{cents, short_number};
 use super::drive::Left;
-use super::reading::Reading;
+use super::reading::{Reading, beside_calls};
 use super::summary::{self, DOES_NOT_EXIST, NOT_ADVICE};
 use crate::commands::{failure, files, words};
 use crate::context::Context;
@@ -105,6 +105,13 @@ fn tell(
                 ),
             )
         }
+        Left::Ended(Ended::Paused(Pause::Question(asked))) => CliError::new(
+            Exit::NeedsPerson,
+            format!("run {id} is paused: {asked}"),
+        )
+        .with_hint(format!(
+            "see and change them: `moothall moves {id}`; let it go on: `moothall resume {id}`"
+        )),
         Left::Ended(Ended::Paused(Pause::Person)) => {
             CliError::new(Exit::Cancelled, format!("run {id} is paused")).with_hint(resume)
         }
@@ -149,7 +156,12 @@ fn note_end(record: &RunRecord, reading: &Reading, wanted: &Files) {
 /// Calls, tokens, cost, walls, and what kind of run it was.
 pub(super) fn figures(record: &RunRecord, reading: &Reading) -> Vec<String> {
     let facts = &reading.facts;
-    let mut calls = format!("{} calls", facts.calls - facts.extra_calls.min(facts.calls));
+    let beside = beside_calls(record);
+    let own = facts.calls.saturating_sub(facts.extra_calls).saturating_sub(beside);
+    let mut calls = format!("{own} calls");
+    if beside > 0 {
+        calls.push_str(&format!(" + {beside} for scores without a debate"));
+    }
     if facts.extra_calls > 0 {
         calls.push_str(&format!(" + {} asked again", facts.extra_calls));
     }

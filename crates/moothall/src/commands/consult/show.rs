@@ -1,9 +1,10 @@
 //! `moothall show` for a consultation.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use moothall_core::consult::RankedMove;
-use moothall_core::debate::Debated;
+use moothall_core::consult::{NOTHING, RankedMove, Review};
+use moothall_core::debate::{Debated, Scorecard};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
 use serde_json::{Value, json};
@@ -63,6 +64,11 @@ fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
             writeln!(text, "{:<10} {} ({})", "verdict", words::verdict(outcome), outcome.verdict);
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, reading).join(" · "));
+    let said = record.journal.values().filter_map(|entry| Review::of(&entry.result));
+    for change in said.flat_map(|review| &review.changes) {
+        let (words, at) = (words::line(&change.words()), words::time(change.at_ms));
+        let _ = writeln!(text, "{:<10} {words} at {at}", "changed");
+    }
     for approval in &record.approvals {
         let (who, note) = (words::line(&approval.by), words::line(&approval.note));
         let note = if note.is_empty() { note } else { format!(": {note}") };
@@ -79,6 +85,11 @@ fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
     let stands = record.row.state == RunState::Paused
         || (record.row.state == RunState::Running && !is_driven);
     let _ = match stands {
+        true if record.waits_for_person() => writeln!(
+            text,
+            "\n{DIM}see and change the moves: moothall moves {id}\n\
+             let it go on: moothall resume {id}{DIM:#}"
+        ),
         true => writeln!(text, "\n{DIM}let it go on: moothall resume {id}{DIM:#}"),
         false => writeln!(
             text,
@@ -135,6 +146,13 @@ fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
     let mut text = files::with_line_break(one.markdown());
     // Writing to a String cannot fail.
     let _ = writeln!(text, "\n## Trial");
+    let nothing = reading.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
+    if let (NOTHING, Some(nothing)) = (move_id, nothing) {
+        let (total, top, spread) = (nothing.total_score, nothing.top_score, nothing.spread);
+        let _ = writeln!(text, "- {total}/{top}, spread {spread}, not debated");
+        let _ = write_cards(&mut text, &nothing.scorecards);
+        return Ok(text);
+    }
     let Some(ranked) = ranked else {
         let _ = writeln!(text, "not ranked yet");
         return Ok(text);
@@ -173,16 +191,7 @@ fn trial(text: &mut String, debated: &Debated) -> std::fmt::Result {
         text,
         "- {total_score}/{top_score}, spread {spread}, {rounds_done} of {rounds} rounds"
     )?;
-    writeln!(text, "\n### Scores")?;
-    for (member, card) in &debated.scorecards {
-        let scores: Vec<String> =
-            card.scores.iter().map(|(metric, score)| format!("{metric} {score}")).collect();
-        let (member, scores) = (words::line(member), words::line(&scores.join(", ")));
-        writeln!(text, "- {member}: {} ({scores})", card.sum())?;
-        if !card.reasoning.trim().is_empty() {
-            writeln!(text, "  {}", words::cut(&card.reasoning, 1000))?;
-        }
-    }
+    write_cards(text, &debated.scorecards)?;
     writeln!(text, "\n### Objections")?;
     for objection in &debated.objections {
         let state = match objection.state {
@@ -194,6 +203,20 @@ fn trial(text: &mut String, debated: &Debated) -> std::fmt::Result {
         let severity = words::objection_severity(objection.severity);
         let (id, said) = (words::line(&objection.id), words::cut(&objection.text, 1000));
         writeln!(text, "- {id}, {severity}, {state}: {said}")?;
+    }
+    Ok(())
+}
+
+fn write_cards(text: &mut String, cards: &BTreeMap<String, Scorecard>) -> std::fmt::Result {
+    writeln!(text, "\n### Scores")?;
+    for (member, card) in cards {
+        let scores: Vec<String> =
+            card.scores.iter().map(|(metric, score)| format!("{metric} {score}")).collect();
+        let (member, scores) = (words::line(member), words::line(&scores.join(", ")));
+        writeln!(text, "- {member}: {} ({scores})", card.sum())?;
+        if !card.reasoning.trim().is_empty() {
+            writeln!(text, "  {}", words::cut(&card.reasoning, 1000))?;
+        }
     }
     Ok(())
 }

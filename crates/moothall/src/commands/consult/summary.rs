@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use moothall_core::consult::{Ranked, RankedMove};
 use moothall_core::debate::Debated;
 use moothall_core::evidence::Evidence;
-use moothall_core::report::ConsultView;
+use moothall_core::report::{self, ConsultView};
 use moothall_core::{Conclusion, Severity};
 
 use crate::commands::words;
@@ -16,6 +16,9 @@ const TITLE_CHARS: usize = 60;
 
 /// The longest objection.
 const OBJECTION_CHARS: usize = 300;
+
+/// The longest sentence about doing nothing or the worth of the debates.
+const SECTION_CHARS: usize = 600;
 
 /// The line under everything that advises.
 pub(in crate::commands) const NOT_ADVICE: &str = "machine-made research aid, not investment, \
@@ -96,6 +99,12 @@ fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::
             other(text, view, one, wide)?;
         }
     }
+    for section in report::sections(view).iter().filter(|section| section.is_about_scores()) {
+        writeln!(text, "\n{BOLD}{}{BOLD:#}", section.heading)?;
+        for line in &section.lines {
+            writeln!(text, "  {}", words::cut(line, SECTION_CHARS))?;
+        }
+    }
     if !ranked.missing.is_empty() {
         writeln!(text, "\n{BOLD}Missing{BOLD:#}")?;
         for missing in &ranked.missing {
@@ -168,7 +177,9 @@ fn support(one: &RankedMove) -> Option<String> {
 pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<String> {
     let mut marks = Vec::new();
     let grave = one.findings.iter().filter(|found| found.severity >= Severity::Escalate).count();
+    marks.extend(one.said.iter().map(|said| words::line(&said.words())));
     match (&one.debated, &view.outcome) {
+        _ if one.is_vetoed() => return marks,
         (Some(_), _) => {}
         (None, Some(_)) => marks.push("not debated".to_owned()),
         (None, None) => marks.push(under_way(view, &one.move_id)),

@@ -162,6 +162,10 @@ impl Report<'_> {
                 CliError::new(Exit::BudgetStopped, words)
                     .with_hint(format!("let it go on with more: `moothall resume {id} {flag}`"))
             }
+            Pause::Question(words) => {
+                CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {words}"))
+                    .with_hint(format!("let it go on: `moothall resume {id}`"))
+            }
             Pause::Person => {
                 CliError::new(Exit::NeedsPerson, format!("run {id} is paused, as somebody asked"))
                     .with_hint(format!("let it go on: `moothall resume {id}`"))

@@ -106,6 +106,16 @@ pub(super) fn event(body: &RunEventBody) -> String {
             }
             line(&words)
         }
+        RunEventBody::MovesReviewed { vetoed, edited, added, .. } => {
+            let said = [("vetoed", vetoed), ("edited", edited), ("added", added)];
+            let said = said.iter().filter(|(_, moves)| !moves.is_empty());
+            let said: Vec<String> =
+                said.map(|(word, moves)| format!("{word} {}", moves.join(", "))).collect();
+            match said.is_empty() {
+                true => "a person let the moves stand as they are".to_owned(),
+                false => line(&format!("a person reviewed the moves: {}", said.join("; "))),
+            }
+        }
         RunEventBody::Isolation { move_id, class, fallback, .. } => {
             let why = fallback.as_ref().map_or(String::new(), |why| format!(" ({why})"));
             line(&format!("{move_id} is debated in class {class}{why}"))

@@ -1,0 +1,154 @@
+//! The user's own moves, and what a person changes before the moves are debated. Code checks their
+//! texts like any other; no agent writes them again.
+
+use super::answers::claim_checked;
+use super::ids::MoveIds;
+use super::moves::Proposal;
+use super::outcome::finding;
+use super::review::{Change, LastWord, MAX_CHANGES, Question, Review, What};
+use super::similar::similar;
+use super::terms::MAX_ADDED_MOVES;
+use super::workflow::{Consult, Open, Stage};
+use crate::{Effect, EffectId, RunEvent, RunEventBody, Severity, Step};
+
+/// The author of moves that a person adds.
+pub const YOU: &str = "you";
+
+impl Consult {
+    /// Takes the moves that the user added at the beginning.
+    pub(super) fn take_own_moves(&mut self, step: &mut Step) {
+        let own = self.input.terms.moves.clone();
+        if own.is_empty() {
+            return;
+        }
+        self.agent_start(step, 2, YOU, "Your own moves");
+        let first = self.input.proposed_moves().saturating_add(1);
+        let mut made = Vec::new();
+        for (number, proposal) in (first..).zip(own) {
+            // Nobody was asked, so the check is about the debate that will be.
+            let Ok(MoveIds { debate, .. }) = MoveIds::of(number) else { continue };
+            self.put(&debate, number, YOU, proposal, None, step);
+            made.push(format!("m{number}.md"));
+        }
+        self.agent_complete(step, 2, YOU, made);
+    }
+
+    /// Asks a person about the moves.
+    pub(super) fn start_reviewing(&mut self, step: &mut Step) {
+        self.stage = Stage::Reviewing;
+        self.mark_similar();
+        let moves = self.known.moves.values().map(|tried| tried.proposed.clone()).collect();
+        let question = Question::ReviewMoves { moves };
+        let id = self.ids.review.clone();
+        self.perform(step, id, Effect::AskPerson(Box::new(question)), Open::Review);
+    }
+
+    /// A person has looked at the moves.
+    pub(super) fn reviewed(&mut self, id: &EffectId, review: Review, step: &mut Step) {
+        let left_out = review.changes.len().saturating_sub(MAX_CHANGES);
+        for change in review.changes.into_iter().take(MAX_CHANGES) {
+            if let Err(why) = self.change(id, change, step) {
+                self.ignored(&why);
+            }
+        }
+        if left_out > 0 {
+            self.ignored(&format!("{left_out} changes are too many"));
+        }
+        let said = self.known.moves.values();
+        let (mut vetoed, mut edited, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        for tried in said {
+            match &tried.said {
+                Some(LastWord::Vetoed { .. }) => vetoed.push(tried.proposed.move_id.clone()),
+                Some(LastWord::Edited { .. }) => edited.push(tried.proposed.move_id.clone()),
+                Some(LastWord::Added { .. }) => added.push(tried.proposed.move_id.clone()),
+                None => {}
+            }
+        }
+        let body = RunEventBody::MovesReviewed { effect_id: id.clone(), vetoed, edited, added };
+        step.publish.push(RunEvent::about(id, body));
+    }
+
+    /// A change that does not fit is said and not made: whoever wrote the answer is not trusted.
+    fn ignored(&mut self, why: &str) {
+        let message = format!("a change was left out: {why}");
+        let id = self.ids.review.as_str();
+        let found = finding("consult.change-ignored", Severity::Warn, id, &message);
+        self.known.ignored_changes.push(found);
+    }
+
+    fn change(&mut self, id: &EffectId, change: Change, step: &mut Step) -> Result<(), String> {
+        if let Some(fault) = change.fault() {
+            return Err(fault);
+        }
+        let Change { by, what, at_ms: _ } = change;
+        match what {
+            What::Veto { move_id, why } => {
+                let number = self.number_of(&move_id)?;
+                if let Some(tried) = self.known.moves.get_mut(&number) {
+                    tried.said = Some(LastWord::Vetoed { by, why });
+                }
+            }
+            What::Edit { move_id, proposal } => {
+                let number = self.number_of(&move_id)?;
+                let before = self.known.moves.get(&number);
+                let author = before.map(|tried| tried.proposed.analyst.clone());
+                let was_added =
+                    before.is_some_and(|one| matches!(one.said, Some(LastWord::Added { .. })));
+                let said = match was_added {
+                    true => LastWord::Added { by },
+                    false => LastWord::Edited { by },
+                };
+                self.put(id, number, &author.unwrap_or_default(), proposal, Some(said), step);
+            }
+            What::Add { proposal } => {
+                let first = self.input.all_moves().saturating_add(1);
+                let newest = self.known.moves.keys().next_back().copied().unwrap_or(0);
+                let number = newest.saturating_add(1).max(first);
+                if (number - first) as usize >= MAX_ADDED_MOVES {
+                    return Err(format!("more than {MAX_ADDED_MOVES} moves are added"));
+                }
+                self.put(id, number, YOU, proposal, Some(LastWord::Added { by }), step);
+            }
+        }
+        Ok(())
+    }
+
+    fn number_of(&self, move_id: &str) -> Result<u32, String> {
+        let moves = self.known.moves.iter();
+        let mut found = moves.filter(|(_, tried)| tried.proposed.move_id == move_id);
+        let number = found.next().map(|(number, _)| *number);
+        number.ok_or_else(|| "there is no such move".to_owned())
+    }
+
+    /// Checks a move of a person and puts it in its place.
+    fn put(
+        &mut self,
+        id: &EffectId,
+        number: u32,
+        author: &str,
+        proposal: Proposal,
+        said: Option<LastWord>,
+        step: &mut Step,
+    ) {
+        let Some(mut tried) = self.tried(number, author, proposal) else { return };
+        tried.said = said;
+        let event = claim_checked(id, &format!("m{number}.md"), &tried.check, false);
+        // One event a document: the last word on a move is the one that is checked.
+        step.publish.retain(|before| before.key != event.key);
+        step.publish.push(event);
+        self.known.moves.insert(number, tried);
+    }
+
+    /// Marks moves that say nearly the same; one that nobody debates is like no other.
+    pub(super) fn mark_similar(&mut self) {
+        let debated = self.known.moves.values().filter(|tried| !tried.is_vetoed());
+        let alike = similar(debated.map(|tried| &tried.proposed));
+        for tried in self.known.moves.values_mut() {
+            tried.similar_to = alike.get(&tried.proposed.move_id).cloned().unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "reviewing_tests.rs"]
+mod tests;

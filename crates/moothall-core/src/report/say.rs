@@ -1,0 +1,273 @@
+//! What a person said to a consultation, and what the debate was worth: sections of the memo, and the
+//! same as JSON. Scores and counts come from values; the person's words are shown as words.
+
+use serde_json::{Value, json};
+
+use super::view::ConsultView;
+use crate::consult::{LastWord, RECOMMENDED, Ranked, RankedMove};
+use crate::debate::Undebated;
+
+/// A part of the memo: a heading and paragraphs, without markup of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// What stands above it.
+    pub heading: &'static str,
+    /// What the program says, one paragraph each.
+    pub lines: Vec<String>,
+    /// What a person wrote, line by line, shown as a quotation.
+    pub quoted: Vec<String>,
+}
+
+impl Section {
+    /// Whether it compares scores, rather than says what a person said.
+    pub fn is_about_scores(&self) -> bool {
+        matches!(self.heading, NOTHING_HEADING | WORTH_HEADING)
+    }
+}
+
+const NOTHING_HEADING: &str = "Doing nothing";
+const WORTH_HEADING: &str = "Was the debate worth it?";
+
+/// The brief, what a person changed, doing nothing, and whether the debate changed the top; each
+/// where there is something to say.
+pub fn sections(view: &ConsultView) -> Vec<Section> {
+    let said = [brief(view), changes(view), doing_nothing(view), worth(view)];
+    said.into_iter().flatten().collect()
+}
+
+/// The same in Markdown.
+pub(super) fn markdown(view: &ConsultView, plain: impl Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    for Section { heading, lines, quoted } in sections(view) {
+        text.push_str(&format!("## {heading}\n\n"));
+        lines.iter().for_each(|line| text.push_str(&format!("{}\n\n", plain(line))));
+        let lines: Vec<String> = quoted.iter().map(|line| format!("> {}", plain(line))).collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("{}\n\n", lines.join("\n>\n")));
+        }
+    }
+    text
+}
+
+fn brief(view: &ConsultView) -> Option<Section> {
+    let brief = view.input.terms.brief.as_ref()?;
+    let said = "In the words of whoever asked for this memo. The analysts read it; it is no evidence, \
+                and numbers in it were not checked.";
+    let lines = brief.lines().map(str::trim).filter(|line| !line.is_empty());
+    Some(Section {
+        heading: "The brief",
+        lines: vec![said.to_owned()],
+        quoted: lines.map(str::to_owned).collect(),
+    })
+}
+
+fn changes(view: &ConsultView) -> Option<Section> {
+    let ranked = view.ranked.as_ref()?;
+    let mut moves: Vec<&RankedMove> = ranked.moves().filter(|one| one.said.is_some()).collect();
+    moves.sort_by_key(|one| (one.move_id.len(), one.move_id.clone()));
+    if moves.is_empty() {
+        return None;
+    }
+    let words = |one: &&RankedMove| {
+        let said = one.said.as_ref().map(LastWord::words).unwrap_or_default();
+        format!("{} ({}): {said}.", one.move_id, one.title)
+    };
+    let lines = moves.iter().map(words).collect();
+    Some(Section { heading: "What a person changed before the debates", lines, quoted: Vec::new() })
+}
+
+fn doing_nothing(view: &ConsultView) -> Option<Section> {
+    let ranked = view.ranked.as_ref()?;
+    let nothing = ranked.do_nothing.as_ref()?;
+    let cards: Vec<String> =
+        nothing.scorecards.iter().map(|(id, card)| format!("{id} {}", card.sum())).collect();
+    let mut lines = vec![format!(
+        "Doing nothing (m0) scores {} of {} ({}), scored as it stands and without a debate.",
+        nothing.total_score,
+        nothing.top_score,
+        cards.join(", ")
+    )];
+    lines.push(if nothing.is_given() {
+        let below = below(ranked, nothing);
+        match below.is_empty() {
+            true => "No ranked move scores below it.".to_owned(),
+            false => {
+                let below = below.iter().map(|(id, score)| format!("{id} ({score})"));
+                format!("Moves that score below it: {}.", below.collect::<Vec<_>>().join(", "))
+            }
+        }
+    } else {
+        "A neutral 5 stands for scores that nobody gave, so no move is compared with it.".to_owned()
+    });
+    Some(Section { heading: NOTHING_HEADING, lines, quoted: Vec::new() })
+}
+
+/// Ranked moves that score less than doing nothing, best first.
+fn below<'a>(ranked: &'a Ranked, nothing: &Undebated) -> Vec<(&'a str, u32)> {
+    let placed = ranked.moves().filter(|one| one.rank.is_some());
+    let scores = placed.filter_map(|one| {
+        let score = one.debated.as_ref()?.total_score;
+        (score < nothing.total_score).then_some((one.rank, one.move_id.as_str(), score))
+    });
+    let mut below: Vec<_> = scores.collect();
+    below.sort_unstable();
+    below.into_iter().map(|(_, id, score)| (id, score)).collect()
+}
+
+/// What the debates changed.
+struct Worth<'a> {
+    /// The best moves by the scores without a debate.
+    before: Vec<&'a str>,
+    /// The best moves as they are ranked.
+    after: Vec<&'a str>,
+    /// Move, score without a debate, score after it; in the order of ranks.
+    moved: Vec<(&'a str, u32, u32)>,
+}
+
+impl<'a> Worth<'a> {
+    /// Of the moves that are ranked and were scored both times by everyone.
+    fn of(ranked: &'a Ranked) -> Option<Self> {
+        let mut compared: Vec<(&RankedMove, &Undebated, u32)> = ranked
+            .moves()
+            .filter(|one| one.rank.is_some() && !one.has_neutral_scores())
+            .filter_map(|one| {
+                let alone = ranked.baseline.iter().find(|alone| alone.move_id == one.move_id)?;
+                let after = one.debated.as_ref()?.total_score;
+                alone.is_given().then_some((one, alone, after))
+            })
+            .collect();
+        if compared.is_empty() {
+            return None;
+        }
+        let best = |compared: &[(&'a RankedMove, &Undebated, u32)]| {
+            compared.iter().take(RECOMMENDED).map(|(one, ..)| one.move_id.as_str()).collect()
+        };
+        compared.sort_by_key(|(one, ..)| one.rank);
+        let moved = compared
+            .iter()
+            .map(|(one, alone, after)| (one.move_id.as_str(), alone.total_score, *after))
+            .collect();
+        let after = best(&compared);
+        // As moves are ranked: by the total, then by how far the decision makers are apart.
+        compared.sort_by_key(|(one, alone, _)| {
+            (u32::MAX - alone.total_score, alone.spread, one.move_id.len(), one.move_id.clone())
+        });
+        Some(Self { before: best(&compared), after, moved })
+    }
+
+    fn came_in(&self) -> Vec<&'a str> {
+        self.after.iter().filter(|id| !self.before.contains(id)).copied().collect()
+    }
+
+    fn went_out(&self) -> Vec<&'a str> {
+        self.before.iter().filter(|id| !self.after.contains(id)).copied().collect()
+    }
+
+    /// How far scores moved on average, up or down, in tenths of a point.
+    fn average_tenths(&self) -> u32 {
+        let sum: u32 = self.moved.iter().map(|(_, before, after)| before.abs_diff(*after)).sum();
+        let many = u32::try_from(self.moved.len()).unwrap_or(u32::MAX).max(1);
+        sum.saturating_mul(10).saturating_add(many / 2) / many
+    }
+
+    /// The move whose score moved most; the better ranked of equals.
+    fn farthest(&self) -> Option<&(&'a str, u32, u32)> {
+        let moved = self.moved.iter().rev();
+        moved.max_by_key(|(_, before, after)| before.abs_diff(*after))
+    }
+}
+
+fn tenths(tenths: u32) -> String {
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn worth(view: &ConsultView) -> Option<Section> {
+    let worth = Worth::of(view.ranked.as_ref()?)?;
+    let list = |ids: &[&str]| ids.join(", ");
+    let (before, after) = (list(&worth.before), list(&worth.after));
+    let many = worth.after.len();
+    let first = if !worth.came_in().is_empty() {
+        format!(
+            "The debate changed the top {many}: without it they would be {before}; after it they are \
+             {after}. {} came in, {} went out.",
+            list(&worth.came_in()),
+            list(&worth.went_out())
+        )
+    } else if worth.before != worth.after {
+        format!(
+            "The debate changed the order of the top {many} and not who is among them: {before} \
+             without it, {after} after it."
+        )
+    } else {
+        format!("The debate did not change the top {many}: {after} with it and without it.")
+    };
+    let mut second =
+        format!("Scores moved by {} points on average", tenths(worth.average_tenths()));
+    if let Some((id, before, after)) = worth.farthest().filter(|(_, b, a)| b != a) {
+        second.push_str(&format!(", most for {id}: {before} without a debate, {after} after it"));
+    }
+    second.push('.');
+    let lines = vec![first, second];
+    Some(Section { heading: WORTH_HEADING, lines, quoted: Vec::new() })
+}
+
+/// What doing nothing scores, and which moves score less; null where nobody was asked.
+pub(super) fn do_nothing_json(view: &ConsultView) -> Value {
+    let Some(ranked) = &view.ranked else { return Value::Null };
+    let Some(nothing) = &ranked.do_nothing else { return Value::Null };
+    let content = view.proceedings.nothing.as_ref().map(crate::consult::Move::markdown);
+    let below: Option<Vec<&str>> =
+        nothing.is_given().then(|| below(ranked, nothing).into_iter().map(|(id, _)| id).collect());
+    let mut value = scores(nothing);
+    value["content"] = json!(content);
+    value["moves_below"] = json!(below);
+    value
+}
+
+/// The scores without a debate and what the debates changed; null where nobody was asked.
+pub(super) fn baseline_json(view: &ConsultView) -> Value {
+    let Some(ranked) = view.ranked.as_ref().filter(|ranked| !ranked.baseline.is_empty()) else {
+        return Value::Null;
+    };
+    let worth = Worth::of(ranked);
+    let moved = worth.as_ref().map(|worth| {
+        let one = |(id, before, after): &(&str, u32, u32)| {
+            let change = i64::from(*after) - i64::from(*before);
+            json!({"move_id": id, "without_debate": before, "after_debate": after, "change": change})
+        };
+        worth.moved.iter().map(one).collect::<Vec<_>>()
+    });
+    json!({
+        "scores": ranked.baseline.iter().map(scores).collect::<Vec<_>>(),
+        "top_without_debate": worth.as_ref().map(|worth| &worth.before),
+        "top_after_debate": worth.as_ref().map(|worth| &worth.after),
+        "top_changed": worth.as_ref().map(|worth| !worth.came_in().is_empty()),
+        "order_changed": worth.as_ref().map(|worth| worth.before != worth.after),
+        "average_change": worth.as_ref().map(|worth| tenths(worth.average_tenths())),
+        "moves": moved,
+    })
+}
+
+fn scores(of: &Undebated) -> Value {
+    let by_agent: serde_json::Map<String, Value> = of
+        .scorecards
+        .iter()
+        .map(|(id, card)| {
+            let mut scores = json!(card.scores);
+            scores["reasoning"] = json!(card.reasoning);
+            (id.clone(), scores)
+        })
+        .collect();
+    json!({
+        "move_id": of.move_id,
+        "total_score": of.total_score,
+        "top_score": of.top_score,
+        "spread": of.spread,
+        "given": of.is_given(),
+        "scores_by_agent": by_agent,
+    })
+}
+
+#[cfg(test)]
+#[path = "say_tests.rs"]
+mod tests;

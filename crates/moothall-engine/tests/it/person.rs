@@ -1,0 +1,73 @@
+//! A workflow that asks a person: nobody makes an answer up, and what was said is kept.
+
+use std::sync::Arc;
+
+use moothall_core::consult::{Change, Question, Review, What};
+use moothall_core::{
+    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, Step,
+    UnexpectedResult, Verdict, Workflow,
+};
+use moothall_engine::{Driver, Ended, Pause};
+use moothall_store::RunState;
+
+use crate::support::{Counting, World, world};
+
+/// Asks one question and ends with what was said.
+struct Asks;
+
+impl Workflow for Asks {
+    fn start(&mut self) -> Step {
+        let question = Question::ReviewMoves { moves: Vec::new() };
+        let started = RunEventBody::RunStarted { workflow: "asks".to_owned() };
+        Step {
+            perform: vec![("moves/review".parse().unwrap(), Effect::AskPerson(Box::new(question)))],
+            publish: vec![RunEvent::of_run(started)],
+            outcome: None,
+        }
+    }
+
+    fn resume(&mut self, _: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
+        let text = Review::of(&result).unwrap().changes.len().to_string();
+        let outcome = Outcome::new(Vec::new(), Conclusion::Answered { text, value: None });
+        let finished = RunEventBody::RunFinished { verdict: Verdict::Pass };
+        Ok(Step {
+            perform: Vec::new(),
+            publish: vec![RunEvent::of_run(finished)],
+            outcome: Some(outcome),
+        })
+    }
+}
+
+async fn drive(world: &World, said: Option<Review>) -> Ended {
+    let performer = Arc::new(Counting::default());
+    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let ended = driver.person_says(said).drive(&mut Asks).await.unwrap();
+    assert!(performer.asked.lock().unwrap().is_empty(), "a performer was asked for a person");
+    ended
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_pauses_the_run_again_and_again() {
+    let world = world().await;
+    let words = "0 moves wait for a person before they are debated".to_owned();
+    for pause in 1..=2 {
+        assert_eq!(drive(&world, None).await, Ended::Paused(Pause::Question(words.clone())));
+        let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+        assert_eq!(row.state, RunState::Paused);
+        assert!(world.keys().await.contains(&format!("run:run_paused:{pause}")));
+        assert!(world.store.journal(&world.run_id).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_says_is_kept_and_not_asked_again() {
+    let world = world().await;
+    drive(&world, None).await;
+    let what = What::Veto { move_id: "m1".to_owned(), why: String::new() };
+    let review = Review { changes: vec![Change { by: "Ada".to_owned(), at_ms: 1, what }] };
+    let Ended::Done(outcome) = drive(&world, Some(review.clone())).await else { panic!("it ends") };
+    assert_eq!(outcome.conclusion, Conclusion::Answered { text: "1".to_owned(), value: None });
+    let journal = world.store.journal(&world.run_id).await.unwrap();
+    let kept: Vec<&EffectResult> = journal.values().map(|entry| &entry.result).collect();
+    assert_eq!(kept, [&EffectResult::PersonSaid(Box::new(review))]);
+}
