@@ -19,6 +19,7 @@ mod artifacts;
 mod commit;
 mod open;
 mod rows;
+mod space;
 
 /// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
 const READERS: u32 = 4;
@@ -376,23 +377,17 @@ impl Store for SqliteStore {
         })
     }
 
-    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
         let id = id.clone();
-        Box::pin(async move {
-            // The rest goes with it: `ON DELETE CASCADE`.
-            sqlx::query("DELETE FROM runs WHERE run_id = ?")
-                .bind(id.as_str())
-                .execute(&self.writer)
-                .await
-                .map_err(database_error)?;
-            // The `-wal` file still holds the content as it was once written. If a reader is in
-            // the way this does nothing, and the next checkpoint gets there.
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-                .execute(&self.writer)
-                .await
-                .map_err(database_error)?;
-            Ok(())
-        })
+        Box::pin(async move { space::run_bytes(&self.readers, &id).await })
+    }
+
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+        Box::pin(space::delete(&self.writer, ids))
+    }
+
+    fn give_back(&self) -> StoreFuture<'_, u64> {
+        Box::pin(space::give_back(&self.writer))
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
-    ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
+    ApproveArgs, CancelArgs, DeleteFlags, EventsArgs, PauseArgs, PruneArgs, RemoveArgs, ReplayArgs,
+    ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 
@@ -81,7 +82,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Let a model write a program for a task, run it in a sandbox, judge it, and try again
     Run(Box<RunArgs>),
-    /// List the runs that are kept
+    /// List the runs that are kept, and delete those that are not worth it any more
     Runs(RunsArgs),
     /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
     Show(ShowArgs),

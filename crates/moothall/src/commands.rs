@@ -18,6 +18,7 @@ mod files;
 mod image;
 mod models;
 mod pause;
+mod question;
 mod replay;
 mod resume;
 mod run;

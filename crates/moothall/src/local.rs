@@ -76,6 +76,11 @@ impl Local {
         RunLock::is_held(&self.locks, run_id)
     }
 
+    /// Forgets who drove a run that is gone. A file that stays does no harm.
+    pub(crate) fn forget(&self, run_id: &RunId) {
+        let _ = fs_err::remove_file(self.locks.join(format!("{run_id}.lock")));
+    }
+
     /// The run that a person means.
     pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
         let id = match self.store.find_runs(words).await.map_err(broken)? {
@@ -102,7 +107,7 @@ pub(crate) async fn open_and_find(
     Ok((local, row))
 }
 
-fn no_such_run(words: &str) -> CliError {
+pub(crate) fn no_such_run(words: &str) -> CliError {
     CliError::usage(format!("there is no run `{words}`")).with_hint("`moothall runs` lists them")
 }
 

@@ -362,8 +362,14 @@ impl Store for Dying {
     fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
         self.inner.approvals(id)
     }
-    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
-        self.inner.delete_run(id)
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
+        self.inner.run_bytes(id)
+    }
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+        self.inner.delete_runs(ids)
+    }
+    fn give_back(&self) -> StoreFuture<'_, u64> {
+        self.inner.give_back()
     }
 }
 

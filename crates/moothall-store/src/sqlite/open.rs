@@ -93,6 +93,13 @@ pub(super) async fn prepare_connection(
 ) -> Result<(), StoreError> {
     // Before anything is written: the file may belong to someone else.
     let version = recognise(path, connection).await?;
+    if version == 0 {
+        // Only an empty file takes it; with it, deleted runs can be given back page by page.
+        sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")
+            .execute(&mut *connection)
+            .await
+            .map_err(database_error)?;
+    }
     sqlx::query("PRAGMA journal_mode = WAL")
         .execute(&mut *connection)
         .await

@@ -150,7 +150,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     store.commit(&id, commit).await.unwrap();
     store.ask(&id, Wish::Pause).await.unwrap();
     store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
-    store.delete_run(&id).await.unwrap();
+    store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
     for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals"] {
@@ -165,5 +165,30 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
         let found = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
         assert!(!found("confidential"), "{}", file.display());
         assert!(!found(id.as_str()), "{}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
+    for early in [false, true] {
+        let place = SqlitePlace::new();
+        if early {
+            SqliteStore::open(&place.path()).await.unwrap().close().await;
+            // VACUUM writes the new mode only outside of WAL.
+            let script = "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM";
+            execute(&place.path(), script).await;
+        }
+        let store = SqliteStore::open(&place.path()).await.unwrap();
+        let id = run_id(1);
+        store.create_run(new_run(&id)).await.unwrap();
+        for number in 0..10 {
+            store.keep_artifact(&id, &vec![number; 1 << 20]).await.unwrap();
+        }
+        store.delete_runs(&[id]).await.unwrap();
+        let full = fs_err::metadata(place.path()).unwrap().len();
+        let freed = store.give_back().await.unwrap();
+        let left = fs_err::metadata(place.path()).unwrap().len();
+        assert!(full > 10 << 20 && left < 1 << 20, "{full} {left}");
+        assert_eq!(full - left, freed, "early: {early}");
     }
 }

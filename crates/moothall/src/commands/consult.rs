@@ -14,7 +14,6 @@ mod screen;
 mod show;
 mod summary;
 
-use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ use self::prepare::Ready;
 use self::report::{Files, finish};
 use self::screen::{Screen, SharedScreen, Style, shown};
 use super::resume::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, interruptible, runtime, words};
+use super::{Interruptible, interruptible, question, runtime, words};
 use crate::args::{ConsultArgs, Global, ResumeArgs};
 use crate::config::{ConsultSection, FoundBy, Loaded, Origin};
 use crate::context::Context;
@@ -48,9 +47,6 @@ pub(super) use self::summary::marks;
 
 /// How long the sandboxes of a run that somebody left may take to be gone.
 const CLEANING_UP: Duration = Duration::from_secs(3);
-
-/// The longest answer to a question of ours.
-const LONGEST_ANSWER: u64 = 100;
 
 pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
     let mut settings = Settings::from_args(args)?;
@@ -243,22 +239,16 @@ async fn consent(context: &Context, bill: &Bill, args: &ConsultArgs) -> Result<(
     if args.yes || !is_much {
         return Ok(());
     }
-    if !(io::stdin().is_terminal() && terminal::stderr_is_terminal()) {
+    if !question::somebody_is_there() {
         let words = format!("nobody can be asked whether this may be spent: {}", bill.line());
         return Err(CliError::usage(words).with_hint(format!(
             "say `--yes`, take fewer `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
              (it is {most})"
         )));
     }
-    terminal::note("Shall it begin? [y/N] ");
-    let answer = answer().await;
-    if answer.is_none() {
-        // The terminal shows `^C` behind the question.
-        terminal::note("\n");
-    }
-    match answer.as_deref().map(str::trim) {
-        Some("y" | "Y" | "yes" | "Yes") => Ok(()),
-        _ => Err(CliError::new(Exit::Cancelled, "nothing was started")),
+    match question::agreed("Shall it begin?").await {
+        true => Ok(()),
+        false => Err(CliError::new(Exit::Cancelled, "nothing was started")),
     }
 }
 
@@ -272,21 +262,6 @@ fn ask_above(loaded: &Loaded) -> MicroUsd {
             configured.min(ConsultSection::default().ask_above_usd)
         }
         _ => configured,
-    }
-}
-
-/// The line that the person types; nothing after Ctrl-C. In a thread that nobody waits for, because
-/// reading from a terminal cannot be stopped.
-async fn answer() -> Option<String> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        let mut answer = String::new();
-        let read = io::Read::take(io::stdin().lock(), LONGEST_ANSWER).read_line(&mut answer);
-        let _ = tell.send(read.ok().map(|_| answer));
-    });
-    match interruptible(told).await {
-        Interruptible::Done(told) => told.ok().flatten(),
-        Interruptible::Cancelled => None,
     }
 }
 

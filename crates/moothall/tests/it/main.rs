@@ -8,6 +8,7 @@ mod chaos;
 mod committee;
 mod config;
 mod consult;
+mod deleting;
 mod evidence;
 mod failures;
 mod fake;
