@@ -49,5 +49,5 @@ pub use self::outcome::outcome_of;
 pub use self::proceedings::{DebateEnd, Document, Failure, Proceedings, SYNTHETIC_MARK, Tried};
 pub use self::rank::{Accepted, Ranking, approve, rank};
 pub use self::ranked::{RECOMMENDED, Ranked, RankedMove, SupportCount};
-pub use self::similar::{ALIKE_PERCENT, similar};
+pub use self::similar::{ALIKE_PERCENT, likeness, similar};
 pub use self::workflow::Consult;

@@ -17,6 +17,7 @@ use crate::{
 
 mod artifacts;
 mod commit;
+mod copy;
 mod open;
 mod rows;
 mod space;
@@ -93,6 +94,20 @@ impl SqliteStore {
     /// The file; `:memory:` where there is none.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes everything as it stands at one moment into a new file, while others go on reading and
+    /// writing. What was deleted is not in it.
+    pub async fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
+        copy::write(&self.path, path).await
+    }
+
+    /// Opens a file that comes from elsewhere, makes sure that all of it can be read and that there
+    /// is nothing in it but what this program makes, and says how many runs it holds.
+    ///
+    /// Errors: those of [`Self::open`], and [`StoreError::Unreadable`].
+    pub async fn check_copy(path: &Path) -> Result<u64, StoreError> {
+        copy::check(path).await
     }
 
     /// Closes the file once the requests under way are done. Without it nothing is lost; with it

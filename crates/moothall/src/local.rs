@@ -28,6 +28,7 @@ const LOCK_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) store: Arc<dyn Store>,
+    sqlite: Arc<SqliteStore>,
     locks: PathBuf,
 }
 
@@ -46,7 +47,13 @@ impl Local {
             }
             .with_source(error)
         })?;
-        Ok(Self { store: Arc::new(store), locks: folders.state.join("locks") })
+        let sqlite = Arc::new(store);
+        Ok(Self { store: sqlite.clone(), sqlite, locks: folders.state.join("locks") })
+    }
+
+    /// Closes the file. Where nobody else has it open, nothing stays beside it.
+    pub(crate) async fn close(&self) {
+        self.sqlite.close().await;
     }
 
     /// Opens the store where there is one. To look is not to make.

@@ -192,3 +192,53 @@ async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
         assert_eq!(full - left, freed, "early: {early}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copy_holds_one_moment_while_others_write_and_nothing_that_was_deleted() {
+    let place = SqlitePlace::new();
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    let (kept, deleted) = (run_id(1), run_id(2));
+    for id in [&kept, &deleted] {
+        store.create_run(new_run(id)).await.unwrap();
+    }
+    store.keep_artifact(&deleted, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
+    store.delete_runs(&[deleted]).await.unwrap();
+    let other = SqliteStore::open(&place.path()).await.unwrap();
+    let writing = tokio::spawn(async move {
+        for number in 0..200 {
+            other.commit(&run_id(1), answered(&format!("e-{number}"))).await.unwrap();
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..5 {
+        let path = folder.path().join(format!("{number}.db"));
+        store.copy_to(&path).await.unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert!(!fs_err::read(&path).unwrap().windows(12).any(|part| part == b"confidential"));
+        assert_eq!(SqliteStore::check_copy(&path).await.unwrap(), 1);
+        let copy = SqliteStore::open(&path).await.unwrap();
+        // Each step has one answer and one event, and both are there or neither.
+        let events = copy.events(&kept, 0, u32::MAX).await.unwrap().len();
+        assert_eq!(copy.journal(&kept).await.unwrap().len(), events);
+    }
+    writing.await.unwrap();
+    // A file that is there is not written over.
+    let taken = folder.path().join("0.db");
+    assert!(store.copy_to(&taken).await.is_err());
+}
+
+#[tokio::test]
+async fn copy_that_is_damaged_or_holds_more_than_ours_is_refused() {
+    for script in [
+        "CREATE TRIGGER spy AFTER INSERT ON runs BEGIN DELETE FROM journal; END",
+        "CREATE VIEW spy AS SELECT * FROM runs",
+        "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'runs_by_time'",
+    ] {
+        let place = SqlitePlace::new();
+        SqliteStore::open(&place.path()).await.unwrap().close().await;
+        assert_eq!(SqliteStore::check_copy(&place.path()).await.unwrap(), 0);
+        execute(&place.path(), script).await;
+        let error = SqliteStore::check_copy(&place.path()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unreadable { what: "database", .. }), "{error:?}");
+    }
+}

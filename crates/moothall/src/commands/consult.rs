@@ -37,6 +37,7 @@ use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local};
 use crate::logging;
+use crate::notice::{self, News};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
@@ -96,7 +97,13 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         local.store.create_run(new).await.map_err(local::broken)?;
         let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), &screen).await;
         end(&ready, &left).await;
-        finish(&context, &*local.store, &run_id, &left?, &files).await
+        let news = news(&left);
+        let told = match left {
+            Ok(left) => finish(&context, &*local.store, &run_id, &left, &files).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &run_id, news).await;
+        told
     })
 }
 
@@ -133,8 +140,23 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
         let left = drive(&ready, local, &row.run_id, &kept, ledger, &screen).await;
         end(&ready, &left).await;
-        finish(&context, &*local.store, &row.run_id, &left?, &files).await
+        let news = news(&left);
+        let told = match left {
+            Ok(left) => finish(&context, &*local.store, &row.run_id, &left, &files).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &row.run_id, news).await;
+        told
     })
+}
+
+/// What is worth telling somebody who is not here. Whoever interrupts a run is here.
+fn news(left: &anyhow::Result<Left>) -> Option<News> {
+    match left {
+        Ok(Left::Ended(ended)) => News::of(ended),
+        Ok(Left::Interrupted) => None,
+        Err(_) => Some(News::Failed),
+    }
 }
 
 fn screen(kept: &Kept, json: bool) -> SharedScreen {

@@ -19,6 +19,12 @@ pub(super) async fn agreed(question: &str) -> bool {
     matches!(answer.as_deref(), Some("y" | "Y" | "yes" | "Yes"))
 }
 
+/// What the person says to a question whose Enter is yes; nothing after Ctrl-C.
+pub(super) async fn agreed_or_left(question: &str) -> Option<bool> {
+    let answer = asked(&format!("{question} [Y/n] ")).await?;
+    Some(matches!(answer.as_str(), "" | "y" | "Y" | "yes" | "Yes"))
+}
+
 /// What the person types behind these words, without the space around it; nothing after Ctrl-C or
 /// the end of the input.
 pub(super) async fn asked(words: &str) -> Option<String> {

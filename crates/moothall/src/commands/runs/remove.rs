@@ -112,7 +112,7 @@ async fn delete(
         return nothing(how);
     }
     let bytes = doomed.iter().map(|one| one.bytes).sum();
-    let many = count(doomed.len());
+    let many = words::runs(doomed.len() as u64);
     if !how.json {
         terminal::note(&list(doomed));
     }
@@ -163,10 +163,6 @@ fn could_go_on(local: &Local, row: &RunRow) -> CliError {
     let id = local::short(&row.run_id);
     CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
         .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`"))
-}
-
-fn count(runs: usize) -> String {
-    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
 }
 
 fn list(doomed: &[Doomed]) -> String {
