@@ -6,6 +6,7 @@
 
 mod artifacts;
 mod derive;
+mod diff;
 mod export;
 mod memo;
 mod say;
@@ -13,6 +14,9 @@ mod view;
 
 pub use self::artifacts::artifacts;
 pub use self::derive::{DeriveFault, derive};
+pub use self::diff::{
+    Change, ConsultDiff, Difference, FactDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff,
+};
 pub use self::export::export;
 pub use self::memo::{RunFacts, memo};
 pub use self::say::{Section, sections};

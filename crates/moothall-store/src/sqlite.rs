@@ -18,8 +18,10 @@ use crate::{
 mod artifacts;
 mod changes;
 mod commit;
+mod copy;
 mod open;
 mod rows;
+mod space;
 
 /// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
 const READERS: u32 = 4;
@@ -93,6 +95,20 @@ impl SqliteStore {
     /// The file; `:memory:` where there is none.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes everything as it stands at one moment into a new file, while others go on reading and
+    /// writing. What was deleted is not in it.
+    pub async fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
+        copy::write(&self.path, path).await
+    }
+
+    /// Opens a file that comes from elsewhere, makes sure that all of it can be read and that there
+    /// is nothing in it but what this program makes, and says how many runs it holds.
+    ///
+    /// Errors: those of [`Self::open`], and [`StoreError::Unreadable`].
+    pub async fn check_copy(path: &Path) -> Result<u64, StoreError> {
+        copy::check(path).await
     }
 
     /// Closes the file once the requests under way are done. Without it nothing is lost; with it
@@ -392,23 +408,17 @@ impl Store for SqliteStore {
         Box::pin(async move { changes::forget(self, &id).await })
     }
 
-    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
         let id = id.clone();
-        Box::pin(async move {
-            // The rest goes with it: `ON DELETE CASCADE`.
-            sqlx::query("DELETE FROM runs WHERE run_id = ?")
-                .bind(id.as_str())
-                .execute(&self.writer)
-                .await
-                .map_err(database_error)?;
-            // The `-wal` file still holds the content as it was once written. If a reader is in
-            // the way this does nothing, and the next checkpoint gets there.
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-                .execute(&self.writer)
-                .await
-                .map_err(database_error)?;
-            Ok(())
-        })
+        Box::pin(async move { space::run_bytes(&self.readers, &id).await })
+    }
+
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+        Box::pin(space::delete(&self.writer, ids))
+    }
+
+    fn give_back(&self) -> StoreFuture<'_, u64> {
+        Box::pin(space::give_back(&self.writer))
     }
 }
 

@@ -132,9 +132,19 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`].
     fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()>;
 
-    /// Removes a run and everything that belongs to it, content overwritten. It is fine if there
-    /// is none.
-    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()>;
+    /// How many bytes a run holds: its input and outcome, its journal, its events and its files. What
+    /// they take on the disk is a little more.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64>;
+
+    /// Removes runs and everything that belongs to them, content overwritten: all of them, or none.
+    /// It is fine if there is none.
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()>;
+
+    /// Gives the space of what was deleted back to the machine, and says how many bytes that were.
+    /// Nothing is lost where it is interrupted, and others may read and write meanwhile.
+    fn give_back(&self) -> StoreFuture<'_, u64>;
 }
 
 /// A run that is about to begin.

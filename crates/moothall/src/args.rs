@@ -1,9 +1,12 @@
 //! The command line as people type it. The doc comments are the help texts.
 
+mod backup;
 mod committee;
 mod consult;
+mod diff;
 mod evidence;
 pub(crate) mod image;
+mod init;
 mod moves;
 
 mod run;
@@ -17,13 +20,17 @@ use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 
+pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
+pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
+pub(crate) use self::init::InitArgs;
 pub(crate) use self::moves::{EditedMove, MovesArgs};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
-    ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
+    ApproveArgs, CancelArgs, DeleteFlags, EventsArgs, PauseArgs, PruneArgs, RemoveArgs, ReplayArgs,
+    ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 
@@ -72,6 +79,8 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up model and contact in a few questions, and see a demonstration
+    Init(InitArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
     Consult(Box<ConsultArgs>),
     /// Show, check and make committees: who proposes, attacks and scores moves
@@ -83,7 +92,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Let a model write a program for a task, run it in a sandbox, judge it, and try again
     Run(Box<RunArgs>),
-    /// List the runs that are kept
+    /// List the runs that are kept, and delete those that are not worth it any more
     Runs(RunsArgs),
     /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
     Show(ShowArgs),
@@ -101,6 +110,12 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// Derive a run again from what was answered, offline, and compare
     Replay(ReplayArgs),
+    /// Show what is different between two consultations: moves, scores, facts, gaps
+    Diff(DiffArgs),
+    /// Write all runs into one file, while they go on
+    Backup(BackupArgs),
+    /// Bring the runs of a backup back
+    Restore(RestoreArgs),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present

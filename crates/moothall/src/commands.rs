@@ -3,11 +3,13 @@
 mod approve;
 mod ask;
 mod attempts;
+mod backup;
 mod cancel;
 mod check;
 mod committee;
 mod config;
 mod consult;
+mod diff;
 mod docs;
 mod doctor;
 mod events;
@@ -16,11 +18,14 @@ mod facts;
 mod failure;
 mod files;
 mod image;
+mod init;
 mod models;
 mod moves;
 mod own_words;
 mod pause;
+mod question;
 mod replay;
+mod restore;
 mod resume;
 mod run;
 mod runs;
@@ -40,6 +45,7 @@ use crate::terminal;
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Init(args) => init::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
         Command::Pause(args) => pause::run(&global, &args),
@@ -54,6 +60,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Events(args) => events::run(&global, &args),
         Command::Cancel(args) => cancel::run(&global, &args),
         Command::Resume(args) => resume::run(&global, &args),
+        Command::Diff(args) => diff::run(&global, &args),
+        Command::Backup(args) => backup::run(&global, &args),
+        Command::Restore(args) => restore::run(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

@@ -60,6 +60,8 @@ pub struct Config {
     pub consult: ConsultSection,
     /// Where filings of companies come from.
     pub evidence: EvidenceSection,
+    /// Who is told when a run ends or stands still.
+    pub notify: NotifySection,
     /// What the program tells about its own work, on standard error.
     pub log: LogSection,
 }
@@ -179,6 +181,22 @@ impl Default for EvidenceSection {
         let Endpoints { data, www } = Endpoints::sec();
         Self { contact: None, data_url: data, www_url: www }
     }
+}
+
+/// The `[notify]` section: who is told when a run is finished, failed, stopped by its budget, or
+/// waits for a person. A notice names the run and holds nothing of what it is about. A file that
+/// merely lies in the working folder may not set it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotifySection {
+    /// Show a notice on the desktop, by `notify-send`.
+    pub desktop: bool,
+    /// Address that is told by a POST, such as `"https://example.com/hooks/moothall"`; without TLS
+    /// only on this machine.
+    pub webhook: Option<String>,
+    /// Environment variable with the secret that signs these requests, such as
+    /// `"MOOTHALL_HOOK"`, as Standard Webhooks do. Never the secret itself.
+    pub webhook_secret_env: Option<String>,
 }
 
 /// The `[log]` section.

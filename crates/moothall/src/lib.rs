@@ -1,6 +1,7 @@
 //! The binary's library: flags, configuration, wiring and terminal output. It decides nothing about
 //! a trial.
 
+mod archive;
 mod args;
 mod artifacts;
 mod commands;
@@ -14,6 +15,7 @@ mod isolation;
 pub mod keys;
 mod local;
 mod logging;
+mod notice;
 mod offline;
 mod terminal;
 

@@ -28,6 +28,7 @@ const LOCK_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) store: Arc<dyn Store>,
+    sqlite: Arc<SqliteStore>,
     locks: PathBuf,
 }
 
@@ -46,7 +47,13 @@ impl Local {
             }
             .with_source(error)
         })?;
-        Ok(Self { store: Arc::new(store), locks: folders.state.join("locks") })
+        let sqlite = Arc::new(store);
+        Ok(Self { store: sqlite.clone(), sqlite, locks: folders.state.join("locks") })
+    }
+
+    /// Closes the file. Where nobody else has it open, nothing stays beside it.
+    pub(crate) async fn close(&self) {
+        self.sqlite.close().await;
     }
 
     /// Opens the store where there is one. To look is not to make.
@@ -76,6 +83,11 @@ impl Local {
         RunLock::is_held(&self.locks, run_id)
     }
 
+    /// Forgets who drove a run that is gone. A file that stays does no harm.
+    pub(crate) fn forget(&self, run_id: &RunId) {
+        let _ = fs_err::remove_file(self.locks.join(format!("{run_id}.lock")));
+    }
+
     /// The run that a person means.
     pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
         let id = match self.store.find_runs(words).await.map_err(broken)? {
@@ -102,7 +114,7 @@ pub(crate) async fn open_and_find(
     Ok((local, row))
 }
 
-fn no_such_run(words: &str) -> CliError {
+pub(crate) fn no_such_run(words: &str) -> CliError {
     CliError::usage(format!("there is no run `{words}`")).with_hint("`moothall runs` lists them")
 }
 

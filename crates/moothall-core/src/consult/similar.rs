@@ -35,10 +35,20 @@ pub fn similar<'a>(
     alike
 }
 
+/// The share of the words of two moves that is common to both, in hundredths. From
+/// [`ALIKE_PERCENT`] on they are alike.
+pub fn likeness(one: &Move, other: &Move) -> usize {
+    share(&words(one), &words(other))
+}
+
 fn is_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    share(one, other) >= ALIKE_PERCENT
+}
+
+fn share(one: &BTreeSet<String>, other: &BTreeSet<String>) -> usize {
     let common = one.intersection(other).count();
     let all = one.len() + other.len() - common;
-    all > 0 && common * 100 >= all * ALIKE_PERCENT
+    (common * 100).checked_div(all).unwrap_or_default()
 }
 
 /// The words that carry a move. Ids of evidence are no words: two moves may rest on the same facts

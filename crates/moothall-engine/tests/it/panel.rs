@@ -371,8 +371,14 @@ impl Store for Dying {
     fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
         self.inner.forget_changes(id)
     }
-    fn delete_run(&self, id: &RunId) -> StoreFuture<'_, ()> {
-        self.inner.delete_run(id)
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
+        self.inner.run_bytes(id)
+    }
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+        self.inner.delete_runs(ids)
+    }
+    fn give_back(&self) -> StoreFuture<'_, u64> {
+        self.inner.give_back()
     }
 }
 

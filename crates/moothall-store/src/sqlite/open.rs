@@ -66,7 +66,7 @@ pub(super) fn memory() -> SqliteConnectOptions {
 /// A file that exists is not opened here: when a process closes a file, POSIX drops all locks the
 /// process has on it, also those of another store that is at work. For the same reason a new file
 /// is closed before another thread can see that it exists.
-fn make_file(path: &Path) -> Result<(), StoreError> {
+pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -94,6 +94,13 @@ pub(super) async fn prepare_connection(
 ) -> Result<(), StoreError> {
     // Before anything is written: the file may belong to someone else.
     let version = recognise(path, connection).await?;
+    if version == 0 {
+        // Only an empty file takes it; with it, deleted runs can be given back page by page.
+        sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")
+            .execute(&mut *connection)
+            .await
+            .map_err(database_error)?;
+    }
     sqlx::query("PRAGMA journal_mode = WAL")
         .execute(&mut *connection)
         .await

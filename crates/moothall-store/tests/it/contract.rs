@@ -44,6 +44,9 @@ macro_rules! keeps_the_contract {
             the_first_word_on_a_move_stays_and_may_come_after_the_end
             changes_stay_in_their_order_until_they_are_taken_back
             a_deleted_run_is_gone_and_its_id_is_free
+            runs_are_deleted_together_and_leave_others_whole
+            bytes_of_a_run_are_those_of_what_it_holds
+            space_of_deleted_runs_is_given_back
             every_request_about_an_unknown_run_says_so
             a_dropped_commit_happens_wholly_or_not_at_all
         }
@@ -355,7 +358,7 @@ async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
     // Even after the end it may be kept again.
     store.commit(&id, the_end()).await.unwrap();
     assert_eq!(store.keep_artifact(&id, bytes).await.unwrap(), sha256);
-    store.delete_run(&id).await.unwrap();
+    store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
     store.create_run(new_run(&id)).await.unwrap();
     assert_eq!(store.artifact(&id, &sha256).await.unwrap(), None);
 }
@@ -452,12 +455,69 @@ async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
     }
     let untouched = snapshot(&*store, &other).await;
     for _ in 0..2 {
-        store.delete_run(&id).await.unwrap();
+        store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
         assert_eq!(store.run(&id).await.unwrap(), None);
     }
     assert_eq!(snapshot(&*store, &other).await, untouched);
     store.create_run(new_run(&id)).await.unwrap();
     assert_eq!(snapshot(&*store, &id).await, fresh);
+}
+
+async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
+    let (store, first) = begun(place).await;
+    let other = place.open().await;
+    let [second, third] = [run_id(2), run_id(3)];
+    for id in [&second, &third] {
+        store.create_run(new_run(id)).await.unwrap();
+    }
+    // The same bytes in every run: each has its own.
+    for id in [&first, &second, &third] {
+        store.keep_artifact(id, b"chart").await.unwrap();
+        store.commit(id, answered("ask-1")).await.unwrap();
+        store.approve(id, word("m1", "ada")).await.unwrap();
+    }
+    let untouched = snapshot(&*store, &second).await;
+    store.delete_runs(&[first.clone(), third.clone(), run_id(9)]).await.unwrap();
+    let left = other.runs(RunFilter { state: None, limit: 10 }).await.unwrap();
+    let left: Vec<_> = left.iter().map(|row| &row.run_id).collect();
+    assert_eq!(left, [&second]);
+    assert_eq!(snapshot(&*other, &second).await, untouched);
+    let kept = other.artifact(&second, &Sha256Hex::of(b"chart")).await.unwrap();
+    assert_eq!(kept.as_deref(), Some(&b"chart"[..]));
+    assert_eq!(other.approvals(&second).await.unwrap(), [word("m1", "ada")]);
+}
+
+async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    let empty = store.run_bytes(&id).await.unwrap();
+    assert_eq!(empty, new_run(&id).input.to_string().len() as u64);
+    store.keep_artifact(&id, &[7; 1_000]).await.unwrap();
+    assert_eq!(store.run_bytes(&id).await.unwrap(), empty + 1_000);
+    let mut commit = answered("ask-1");
+    // Bytes, not characters.
+    commit.results[0].1 = entry("question", &"é".repeat(5_000));
+    store.commit(&id, commit).await.unwrap();
+    let bytes = store.run_bytes(&id).await.unwrap();
+    assert!((empty + 11_000..empty + 13_000).contains(&bytes), "{bytes}");
+}
+
+async fn space_of_deleted_runs_is_given_back(place: &dyn Place) {
+    const BYTES: usize = 3 << 20;
+    let (store, id) = begun(place).await;
+    let other = run_id(2);
+    store.create_run(new_run(&other)).await.unwrap();
+    for id in [&id, &other] {
+        store.keep_artifact(id, &[7; BYTES]).await.unwrap();
+    }
+    let untouched = snapshot(&*store, &other).await;
+    assert_eq!(store.give_back().await.unwrap(), 0);
+    store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
+    let freed = store.give_back().await.unwrap();
+    assert!(freed >= BYTES as u64, "{freed}");
+    assert_eq!(store.give_back().await.unwrap(), 0);
+    assert_eq!(snapshot(&*store, &other).await, untouched);
+    let kept = store.artifact(&other, &Sha256Hex::of(&[7; BYTES])).await.unwrap();
+    assert!(kept == Some(vec![7; BYTES]));
 }
 
 async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
@@ -475,6 +535,7 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.add_changes(&id, vec![veto("m1", "ada")]).await.err(),
         store.changes(&id).await.err(),
         store.forget_changes(&id).await.err(),
+        store.run_bytes(&id).await.err(),
         store.keep_artifact(&id, b"chart").await.err(),
         store.artifact(&id, &Sha256Hex::of(b"chart")).await.err(),
     ];

@@ -150,7 +150,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     store.commit(&id, commit).await.unwrap();
     store.ask(&id, Wish::Pause).await.unwrap();
     store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
-    store.delete_run(&id).await.unwrap();
+    store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
     for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals", "changes"] {
@@ -165,5 +165,80 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
         let found = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
         assert!(!found("confidential"), "{}", file.display());
         assert!(!found(id.as_str()), "{}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
+    for early in [false, true] {
+        let place = SqlitePlace::new();
+        if early {
+            SqliteStore::open(&place.path()).await.unwrap().close().await;
+            // VACUUM writes the new mode only outside of WAL.
+            let script = "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM";
+            execute(&place.path(), script).await;
+        }
+        let store = SqliteStore::open(&place.path()).await.unwrap();
+        let id = run_id(1);
+        store.create_run(new_run(&id)).await.unwrap();
+        for number in 0..10 {
+            store.keep_artifact(&id, &vec![number; 1 << 20]).await.unwrap();
+        }
+        store.delete_runs(&[id]).await.unwrap();
+        let full = fs_err::metadata(place.path()).unwrap().len();
+        let freed = store.give_back().await.unwrap();
+        let left = fs_err::metadata(place.path()).unwrap().len();
+        assert!(full > 10 << 20 && left < 1 << 20, "{full} {left}");
+        assert_eq!(full - left, freed, "early: {early}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copy_holds_one_moment_while_others_write_and_nothing_that_was_deleted() {
+    let place = SqlitePlace::new();
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    let (kept, deleted) = (run_id(1), run_id(2));
+    for id in [&kept, &deleted] {
+        store.create_run(new_run(id)).await.unwrap();
+    }
+    store.keep_artifact(&deleted, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
+    store.delete_runs(&[deleted]).await.unwrap();
+    let other = SqliteStore::open(&place.path()).await.unwrap();
+    let writing = tokio::spawn(async move {
+        for number in 0..200 {
+            other.commit(&run_id(1), answered(&format!("e-{number}"))).await.unwrap();
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..5 {
+        let path = folder.path().join(format!("{number}.db"));
+        store.copy_to(&path).await.unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert!(!fs_err::read(&path).unwrap().windows(12).any(|part| part == b"confidential"));
+        assert_eq!(SqliteStore::check_copy(&path).await.unwrap(), 1);
+        let copy = SqliteStore::open(&path).await.unwrap();
+        // Each step has one answer and one event, and both are there or neither.
+        let events = copy.events(&kept, 0, u32::MAX).await.unwrap().len();
+        assert_eq!(copy.journal(&kept).await.unwrap().len(), events);
+    }
+    writing.await.unwrap();
+    // A file that is there is not written over.
+    let taken = folder.path().join("0.db");
+    assert!(store.copy_to(&taken).await.is_err());
+}
+
+#[tokio::test]
+async fn copy_that_is_damaged_or_holds_more_than_ours_is_refused() {
+    for script in [
+        "CREATE TRIGGER spy AFTER INSERT ON runs BEGIN DELETE FROM journal; END",
+        "CREATE VIEW spy AS SELECT * FROM runs",
+        "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'runs_by_time'",
+    ] {
+        let place = SqlitePlace::new();
+        SqliteStore::open(&place.path()).await.unwrap().close().await;
+        assert_eq!(SqliteStore::check_copy(&place.path()).await.unwrap(), 0);
+        execute(&place.path(), script).await;
+        let error = SqliteStore::check_copy(&place.path()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unreadable { what: "database", .. }), "{error:?}");
     }
 }

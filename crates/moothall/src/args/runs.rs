@@ -1,19 +1,75 @@
 //! Commands about runs that are kept.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use moothall_core::MicroUsd;
 use moothall_store::RunState;
 
+const RUNS_EXAMPLES: &str = "\
+Examples:
+  moothall runs --state paused
+  moothall runs rm 019a85c0-2f6e 019a85c1-2f6e
+  moothall runs prune --older-than 30d --keep 10 --dry-run";
+
 #[derive(Debug, Args)]
+#[command(after_help = RUNS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
     /// Show those in this state only: running, paused, finished, failed or cancelled
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<RunState>,
     /// Show at most so many, the newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Delete runs for good, with their answers, events and files, and give their space back
+    Rm(RemoveArgs),
+    /// Delete the runs that are older than you want to keep them
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The runs: their ids or the beginnings of them
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: DeleteFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Delete what has not changed for so long, such as 30d, 12h or 6months
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    pub(crate) older_than: Duration,
+    /// Keep the newest so many, however old they are
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) keep: usize,
+    /// Say what would be deleted, and delete nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) how: DeleteFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteFlags {
+    /// Delete runs as well that are paused or interrupted and could go on; a run that a process
+    /// drives is never deleted
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -158,4 +214,8 @@ pub(crate) struct ResumeArgs {
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn parse_age(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "not a time such as 30d, 12h or 6months".to_owned())
 }

@@ -14,7 +14,6 @@ mod screen;
 mod show;
 mod summary;
 
-use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,13 +30,14 @@ use self::prepare::Ready;
 use self::report::{Files, finish};
 use self::screen::{Screen, SharedScreen, Style, shown};
 use super::resume::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, interruptible, runtime, words};
+use super::{Interruptible, interruptible, question, runtime, words};
 use crate::args::{ConsultArgs, Global, ResumeArgs};
 use crate::config::{ConsultSection, FoundBy, Loaded, Origin};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local};
 use crate::logging;
+use crate::notice::{self, News};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
@@ -48,9 +48,6 @@ pub(super) use self::summary::marks;
 
 /// How long the sandboxes of a run that somebody left may take to be gone.
 const CLEANING_UP: Duration = Duration::from_secs(3);
-
-/// The longest answer to a question of ours.
-const LONGEST_ANSWER: u64 = 100;
 
 pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
     let mut settings = Settings::from_args(args)?;
@@ -100,7 +97,13 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         local.store.create_run(new).await.map_err(local::broken)?;
         let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), None, &screen).await;
         end(&ready, &left).await;
-        finish(&context, &*local.store, &run_id, &left?, &files).await
+        let news = news(&left);
+        let told = match left {
+            Ok(left) => finish(&context, &*local.store, &run_id, &left, &files).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &run_id, news).await;
+        told
     })
 }
 
@@ -138,7 +141,13 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let says = says(local, &record, args.json).await?;
         let left = drive(&ready, local, &row.run_id, &kept, ledger, says, &screen).await;
         end(&ready, &left).await;
-        finish(&context, &*local.store, &row.run_id, &left?, &files).await
+        let news = news(&left);
+        let told = match left {
+            Ok(left) => finish(&context, &*local.store, &row.run_id, &left, &files).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &row.run_id, news).await;
+        told
     })
 }
 
@@ -158,6 +167,15 @@ async fn says(local: &Local, record: &RunRecord, json: bool) -> anyhow::Result<O
         terminal::note(&format!("{DIM}{said}{DIM:#}\n"));
     }
     Ok(Some(Review { changes }))
+}
+
+/// What is worth telling somebody who is not here. Whoever interrupts a run is here.
+fn news(left: &anyhow::Result<Left>) -> Option<News> {
+    match left {
+        Ok(Left::Ended(ended)) => News::of(ended),
+        Ok(Left::Interrupted) => None,
+        Err(_) => Some(News::Failed),
+    }
 }
 
 fn screen(kept: &Kept, json: bool) -> SharedScreen {
@@ -262,22 +280,16 @@ async fn consent(context: &Context, bill: &Bill, args: &ConsultArgs) -> Result<(
     if args.yes || !is_much {
         return Ok(());
     }
-    if !(io::stdin().is_terminal() && terminal::stderr_is_terminal()) {
+    if !question::somebody_is_there() {
         let words = format!("nobody can be asked whether this may be spent: {}", bill.line());
         return Err(CliError::usage(words).with_hint(format!(
             "say `--yes`, take fewer `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
              (it is {most})"
         )));
     }
-    terminal::note("Shall it begin? [y/N] ");
-    let answer = answer().await;
-    if answer.is_none() {
-        // The terminal shows `^C` behind the question.
-        terminal::note("\n");
-    }
-    match answer.as_deref().map(str::trim) {
-        Some("y" | "Y" | "yes" | "Yes") => Ok(()),
-        _ => Err(CliError::new(Exit::Cancelled, "nothing was started")),
+    match question::agreed("Shall it begin?").await {
+        true => Ok(()),
+        false => Err(CliError::new(Exit::Cancelled, "nothing was started")),
     }
 }
 
@@ -291,21 +303,6 @@ fn ask_above(loaded: &Loaded) -> MicroUsd {
             configured.min(ConsultSection::default().ask_above_usd)
         }
         _ => configured,
-    }
-}
-
-/// The line that the person types; nothing after Ctrl-C. In a thread that nobody waits for, because
-/// reading from a terminal cannot be stopped.
-async fn answer() -> Option<String> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        let mut answer = String::new();
-        let read = io::Read::take(io::stdin().lock(), LONGEST_ANSWER).read_line(&mut answer);
-        let _ = tell.send(read.ok().map(|_| answer));
-    });
-    match interruptible(told).await {
-        Interruptible::Done(told) => told.ok().flatten(),
-        Interruptible::Cancelled => None,
     }
 }
 

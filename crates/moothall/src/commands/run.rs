@@ -27,6 +27,7 @@ use crate::args::{Global, ResumeArgs, RunArgs};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local};
+use crate::notice::{self, News};
 use crate::{artifacts, isolation, logging, terminal};
 
 /// The longest title of a run; the whole task is in its input.
@@ -92,7 +93,13 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
         let ledger = Ledger::new(context.budget());
         let ended = drive(&ready, &local, &run_id, kept.reflexion.clone(), ledger, &view).await;
         ready.shut_down().await;
-        finish(&context, &local, &kept, &run_id, ended?, &files, audience).await
+        let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+        let told = match ended {
+            Ok(ended) => finish(&context, &local, &kept, &run_id, ended, &files, audience).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &run_id, news).await;
+        told
     })
 }
 
@@ -117,7 +124,13 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
         let ended = drive(&ready, local, &row.run_id, kept.reflexion.clone(), ledger, &view).await;
         ready.shut_down().await;
-        finish(&context, local, &kept, &row.run_id, ended?, &files, audience).await
+        let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+        let told = match ended {
+            Ok(ended) => finish(&context, local, &kept, &row.run_id, ended, &files, audience).await,
+            Err(error) => Err(error),
+        };
+        notice::tell(&context.loaded, &row.run_id, news).await;
+        told
     })
 }
 

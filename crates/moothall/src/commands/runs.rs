@@ -1,12 +1,14 @@
 //! `moothall runs`: the runs that are kept.
 
+mod remove;
+
 use std::fmt::Write as _;
 
 use moothall_store::{RunFilter, RunRow};
 use serde_json::{Value, json};
 
 use super::{runtime, words};
-use crate::args::{Global, RunsArgs};
+use crate::args::{Global, RunsArgs, RunsCommand};
 use crate::error::Exit;
 use crate::local::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
@@ -18,6 +20,11 @@ const TITLE_CHARS: usize = 50;
 pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
+    match &args.command {
+        Some(RunsCommand::Rm(args)) => return remove::remove(&loaded.places.folders, args),
+        Some(RunsCommand::Prune(args)) => return remove::prune(&loaded.places.folders, args),
+        None => {}
+    }
     let rows = runtime()?.block_on(async {
         let Some(local) = Local::open_existing(&loaded.places.folders).await? else {
             return Ok(Vec::new());

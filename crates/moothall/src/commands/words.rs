@@ -92,6 +92,11 @@ pub(super) fn finding(finding: &Finding) -> String {
     line(&format!("{}: {}", finding.rule, finding.message))
 }
 
+/// How many runs, in words.
+pub(super) fn runs(count: u64) -> String {
+    format!("{count} run{}", if count == 1 { "" } else { "s" })
+}
+
 /// How large something is.
 pub(super) fn bytes(bytes: u64) -> String {
     match bytes {

@@ -69,6 +69,11 @@ ask_above_usd = "1.00"  # default
 data_url = "https://data.sec.gov"  # default
 www_url = "https://www.sec.gov"  # default
 
+[notify]
+desktop = false  # default
+# webhook is not set
+# webhook_secret_env is not set
+
 [log]
 level = "info"  # from MOOTHALL_LOG__LEVEL
 format = "pretty"  # default
@@ -98,6 +103,9 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "evidence.contact", "value": null, "origin": { "from": "default" } },
         { "key": "evidence.data_url", "value": "https://data.sec.gov", "origin": { "from": "default" } },
         { "key": "evidence.www_url", "value": "https://www.sec.gov", "origin": { "from": "default" } },
+        { "key": "notify.desktop", "value": false, "origin": { "from": "default" } },
+        { "key": "notify.webhook", "value": null, "origin": { "from": "default" } },
+        { "key": "notify.webhook_secret_env", "value": null, "origin": { "from": "default" } },
         { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },
         { "key": "log.format", "value": "pretty", "origin": { "from": "default" } },
     ]);

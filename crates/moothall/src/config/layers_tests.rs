@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, OnFailure,
+    LogLevel, LogSection, NotifySection, OnFailure,
 };
 use super::*;
 
@@ -83,6 +83,7 @@ fn nothing_configured_gives_the_defaults() {
                 data_url: "https://data.sec.gov".to_owned(),
                 www_url: "https://www.sec.gov".to_owned(),
             },
+            notify: NotifySection { desktop: false, webhook: None, webhook_secret_env: None },
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
     );
@@ -478,6 +479,9 @@ fn every_value_remembers_where_it_came_from() {
             entry("evidence.contact", None, Origin::Default),
             entry("evidence.data_url", text("https://data.sec.gov"), Origin::Default),
             entry("evidence.www_url", text("https://www.sec.gov"), Origin::Default),
+            entry("notify.desktop", Some(Value::Boolean(false)), Origin::Default),
+            entry("notify.webhook", None, Origin::Default),
+            entry("notify.webhook_secret_env", None, Origin::Default),
             entry(
                 "log.level",
                 text("debug"),

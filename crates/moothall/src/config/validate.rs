@@ -44,6 +44,17 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
             report(&["evidence", key], fault, hint);
         }
     }
+    let notify = &config.notify;
+    if let Some(Err(fault)) = notify.webhook.as_deref().map(check_webhook) {
+        let hint = "write it like \"https://example.com/hooks/moothall\"".to_owned();
+        report(&["notify", "webhook"], fault, hint);
+    }
+    if notify.webhook_secret_env.as_deref().is_some_and(|variable| !is_variable(variable)) {
+        let hint =
+            "it takes the name of a variable, such as \"HOOK_SECRET\", never the secret itself";
+        let fault = "is not the name of an environment variable";
+        report(&["notify", "webhook_secret_env"], fault, hint.to_owned());
+    }
     // A catalog of the user's own may define further providers; then only its reader can say which
     // exist.
     // Read only where there is a section to look up: this runs at every start.
@@ -134,5 +145,19 @@ fn check_base_url(url: &str) -> Result<(), &'static str> {
         Err("is not an address")
     } else {
         Ok(())
+    }
+}
+
+/// What is told goes over the network, so it is told in the clear to nobody but this machine.
+fn check_webhook(url: &str) -> Result<(), &'static str> {
+    let url = reqwest::Url::parse(url).map_err(|_| "is not an address")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("holds a user name or a password");
+    }
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if crate::notice::is_loopback(&url) => Ok(()),
+        "http" => Err("is without TLS, and not on this machine"),
+        _ => Err("begins with neither `https://` nor `http://`"),
     }
 }

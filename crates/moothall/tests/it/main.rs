@@ -4,19 +4,24 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod ask;
+mod backup;
 mod chaos;
 mod committee;
 mod config;
 mod consult;
+mod deleting;
+mod diff;
 mod evidence;
 mod failures;
 mod fake;
 mod help;
 mod image;
+mod init;
 mod interrupted;
 mod json;
 mod kept;
 mod models;
+mod notices;
 mod real_chaos;
 mod real_exec;
 mod real_sandbox;

@@ -1,0 +1,306 @@
+//! What is different between two consultations: moves, scores, facts and gaps.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::view::ConsultView;
+use crate::consult::{ALIKE_PERCENT, Move, RankedMove, likeness};
+use crate::evidence::{Day, Fact, FactId, Gap, Sheet};
+
+/// Everything that is different. What is the same is only counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConsultDiff {
+    /// The days that the evidence is of, where they differ.
+    pub as_of: Option<Difference<Option<Day>>>,
+    /// Moves that appeared, went or fared differently: by their rank in the second, then in the
+    /// first.
+    pub moves: Vec<MoveDiff>,
+    /// Moves that fared the same in both.
+    pub moves_unchanged: usize,
+    /// Facts that a filing says and whose period both have.
+    pub facts: Vec<FactDiff>,
+    /// Facts that are the same in both, computed ones included.
+    pub facts_unchanged: usize,
+    /// Facts that follow from others and are different, or are only in one.
+    pub derived_changed: usize,
+    /// Periods that only the second has facts of, and how many facts.
+    pub periods_appeared: BTreeMap<String, usize>,
+    /// Periods that only the first has facts of, and how many facts.
+    pub periods_went: BTreeMap<String, usize>,
+    /// Gaps that only the second has, in words.
+    pub gaps_appeared: Vec<String>,
+    /// Gaps that only the first has, in words.
+    pub gaps_went: Vec<String>,
+}
+
+/// The same thing in the first and in the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference<T> {
+    /// In the first.
+    pub before: T,
+    /// In the second.
+    pub after: T,
+}
+
+/// One move in both, or in one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MoveDiff {
+    /// What became of it.
+    pub change: Change,
+    /// Its place in the first.
+    pub before: Option<MovePlace>,
+    /// Its place in the second.
+    pub after: Option<MovePlace>,
+    /// Scores that are not the same, by decision maker and metric.
+    pub scores: Vec<ScoreDiff>,
+}
+
+/// What became of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Only the second has it.
+    Appeared,
+    /// Only the first has it.
+    Went,
+    /// Both have it, and it is not the same.
+    Changed,
+    /// A later filing says something else about the same period, and says so.
+    Restated,
+}
+
+/// A move and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MovePlace {
+    /// `m7`.
+    pub move_id: String,
+    /// Its title.
+    pub title: String,
+    /// Its place from 1; none where it is held back or was not debated.
+    pub rank: Option<u32>,
+    /// Whether it is recommended.
+    pub recommended: bool,
+    /// The sum of its scores.
+    pub total: Option<u32>,
+}
+
+/// One score in both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ScoreDiff {
+    /// Who gave it.
+    pub decision_maker: String,
+    /// For what.
+    pub metric: String,
+    /// In the first.
+    pub before: Option<u8>,
+    /// In the second.
+    pub after: Option<u8>,
+}
+
+/// One fact in both, or in one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FactDiff {
+    /// Which.
+    pub id: FactId,
+    /// What became of it.
+    pub change: Change,
+    /// What the first says, as a person writes it.
+    pub before: Option<String>,
+    /// What the second says, as a person writes it.
+    pub after: Option<String>,
+}
+
+/// Compares two consultations, finished or not.
+///
+/// Moves are the same where they say nearly the same ([`likeness`]); ids are only numbers, and
+/// decide where two are equally alike.
+pub fn consult_diff(before: &ConsultView, after: &ConsultView) -> ConsultDiff {
+    let (moves, moves_unchanged) = moves(before, after);
+    let facts = facts(sheet(before), sheet(after));
+    let (old, new) = (gaps(before), gaps(after));
+    let as_of = Difference { before: before.as_of(), after: after.as_of() };
+    ConsultDiff {
+        as_of: (as_of.before != as_of.after).then_some(as_of),
+        moves,
+        moves_unchanged,
+        facts: facts.listed,
+        facts_unchanged: facts.unchanged,
+        derived_changed: facts.derived,
+        periods_appeared: facts.appeared,
+        periods_went: facts.went,
+        gaps_appeared: new.difference(&old).cloned().collect(),
+        gaps_went: old.difference(&new).cloned().collect(),
+    }
+}
+
+impl ConsultDiff {
+    /// Whether there is any difference at all.
+    pub fn is_empty(&self) -> bool {
+        self.as_of.is_none()
+            && self.moves.is_empty()
+            && self.facts.is_empty()
+            && self.derived_changed == 0
+            && self.periods_appeared.is_empty()
+            && self.periods_went.is_empty()
+            && self.gaps_appeared.is_empty()
+            && self.gaps_went.is_empty()
+    }
+}
+
+fn moves(before: &ConsultView, after: &ConsultView) -> (Vec<MoveDiff>, usize) {
+    let (old, new): (Vec<&Move>, Vec<&Move>) = (before.moves().collect(), after.moves().collect());
+    let mut compared: Vec<MoveDiff> = Vec::new();
+    let mut unchanged = 0;
+    let (mut old_left, mut new_left) = (vec![true; old.len()], vec![true; new.len()]);
+    for (one, other) in pairs(&old, &new) {
+        if !(old_left[one] && new_left[other]) {
+            continue;
+        }
+        (old_left[one], new_left[other]) = (false, false);
+        let (was, is) = (place(before, old[one]), place(after, new[other]));
+        let scores = scores(&was.1, &is.1);
+        let same = |place: &MovePlace| (place.rank, place.recommended, place.total);
+        if scores.is_empty() && same(&was.0) == same(&is.0) {
+            unchanged += 1;
+        } else {
+            let (before, after) = (Some(was.0), Some(is.0));
+            compared.push(MoveDiff { change: Change::Changed, before, after, scores });
+        }
+    }
+    for (one, _) in old.iter().zip(old_left).filter(|(_, left)| *left) {
+        let before = Some(place(before, one).0);
+        compared.push(MoveDiff { change: Change::Went, before, after: None, scores: Vec::new() });
+    }
+    for (one, _) in new.iter().zip(new_left).filter(|(_, left)| *left) {
+        let after = Some(place(after, one).0);
+        compared.push(MoveDiff {
+            change: Change::Appeared,
+            before: None,
+            after,
+            scores: Vec::new(),
+        });
+    }
+    let rank =
+        |place: &Option<MovePlace>| place.as_ref().and_then(|place| place.rank).unwrap_or(u32::MAX);
+    compared.sort_by_key(|one| (rank(&one.after), rank(&one.before)));
+    (compared, unchanged)
+}
+
+/// Every pair of moves that are alike, the most alike first.
+fn pairs(old: &[&Move], new: &[&Move]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (one, was) in old.iter().enumerate() {
+        for (other, is) in new.iter().enumerate() {
+            let alike = likeness(was, is);
+            if alike >= ALIKE_PERCENT {
+                pairs.push((Reverse(alike), was.move_id != is.move_id, one, other));
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(_, _, one, other)| (one, other)).collect()
+}
+
+type Scores = BTreeMap<(String, String), u8>;
+
+fn place(view: &ConsultView, of: &Move) -> (MovePlace, Scores) {
+    let is_it = |one: &&RankedMove| one.move_id == of.move_id;
+    let ranked = view.ranked.as_ref();
+    let recommended = ranked.and_then(|ranked| ranked.recommended.iter().find(is_it));
+    let found = recommended.or_else(|| ranked?.other.iter().find(is_it));
+    let debated = found.and_then(|found| found.debated.as_ref());
+    let cards = debated.iter().flat_map(|debated| &debated.scorecards);
+    let scores = cards.flat_map(|(who, card)| {
+        card.scores.iter().map(move |(metric, score)| ((who.clone(), metric.clone()), *score))
+    });
+    let place = MovePlace {
+        move_id: of.move_id.clone(),
+        title: of.proposal.title.clone(),
+        rank: found.and_then(|found| found.rank),
+        recommended: recommended.is_some(),
+        total: debated.map(|debated| debated.total_score),
+    };
+    (place, scores.collect())
+}
+
+fn scores(before: &Scores, after: &Scores) -> Vec<ScoreDiff> {
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let compared = keys.into_iter().map(|key| ScoreDiff {
+        decision_maker: key.0.clone(),
+        metric: key.1.clone(),
+        before: before.get(key).copied(),
+        after: after.get(key).copied(),
+    });
+    compared.filter(|score| score.before != score.after).collect()
+}
+
+fn sheet(view: &ConsultView) -> Option<&Sheet> {
+    view.evidence()?.sheet.as_ref()
+}
+
+#[derive(Default)]
+struct Facts {
+    listed: Vec<FactDiff>,
+    unchanged: usize,
+    derived: usize,
+    appeared: BTreeMap<String, usize>,
+    went: BTreeMap<String, usize>,
+}
+
+fn facts(before: Option<&Sheet>, after: Option<&Sheet>) -> Facts {
+    let mut compared = Facts::default();
+    let periods = |sheet: Option<&Sheet>| -> BTreeSet<_> {
+        sheet.iter().flat_map(|sheet| sheet.facts.keys()).map(|id| id.period).collect()
+    };
+    let (old, new) = (periods(before), periods(after));
+    let keys = |sheet: Option<&'_ Sheet>| -> BTreeSet<FactId> {
+        sheet.iter().flat_map(|sheet| sheet.facts.keys()).cloned().collect()
+    };
+    for id in keys(before).union(&keys(after)) {
+        let was = before.and_then(|sheet| sheet.fact(id));
+        let is = after.and_then(|sheet| sheet.fact(id));
+        if !old.contains(&id.period) {
+            *compared.appeared.entry(id.period.to_string()).or_default() += 1;
+        } else if !new.contains(&id.period) {
+            *compared.went.entry(id.period.to_string()).or_default() += 1;
+        } else if was.map(|fact| fact.value) == is.map(|fact| fact.value) {
+            compared.unchanged += 1;
+        } else if was.or(is).is_none_or(|fact| fact.filed().is_none()) {
+            compared.derived += 1;
+        } else {
+            compared.listed.push(FactDiff {
+                id: id.clone(),
+                change: change(was, is),
+                before: before.and_then(|sheet| sheet.words(id)),
+                after: after.and_then(|sheet| sheet.words(id)),
+            });
+        }
+    }
+    compared
+}
+
+fn change(was: Option<&Fact>, is: Option<&Fact>) -> Change {
+    match (was, is) {
+        (None, _) => Change::Appeared,
+        (_, None) => Change::Went,
+        (Some(_), Some(is)) => {
+            let restated = is.filed().is_some_and(|filed| filed.restated_from.is_some());
+            if restated { Change::Restated } else { Change::Changed }
+        }
+    }
+}
+
+/// What is not there: in the sheet, in the evidence and in the run.
+fn gaps(view: &ConsultView) -> BTreeSet<String> {
+    let of_sheet = sheet(view).into_iter().flat_map(|sheet| &sheet.gaps);
+    let of_sheet = of_sheet.map(|Gap { id, reason }| format!("{id}: {reason}"));
+    let of_evidence = view.evidence().into_iter().flat_map(|evidence| evidence.missing.clone());
+    let of_run = view.ranked.iter().flat_map(|ranked| ranked.missing.clone());
+    of_sheet.chain(of_evidence).chain(of_run).collect()
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

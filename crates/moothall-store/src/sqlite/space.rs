@@ -1,0 +1,85 @@
+//! What runs take on the disk, and how it is given back.
+
+use moothall_core::RunId;
+use sqlx::{AssertSqlSafe, SqlitePool};
+
+use super::database_error;
+use crate::StoreError;
+
+/// Pages that are given back at once. Others write between two such steps: giving back everything
+/// at once could take longer than they wait.
+const PAGES_AT_ONCE: u32 = 1_000;
+
+/// What `PRAGMA auto_vacuum` says of a file that can give back some of its pages. Every file that
+/// this program makes is one; see `open.rs`.
+const INCREMENTAL: i64 = 2;
+
+pub(super) async fn run_bytes(readers: &SqlitePool, id: &RunId) -> Result<u64, StoreError> {
+    let bytes: Option<i64> = sqlx::query_scalar(
+        "SELECT octet_length(input) + ifnull(octet_length(outcome), 0)
+              + (SELECT ifnull(sum(octet_length(result)), 0) FROM journal
+                 WHERE journal.run = runs.run)
+              + (SELECT ifnull(sum(octet_length(body)), 0) FROM events WHERE events.run = runs.run)
+              + (SELECT ifnull(sum(octet_length(content)), 0) FROM artifacts
+                 WHERE artifacts.run = runs.run)
+         FROM runs WHERE run_id = ?",
+    )
+    .bind(id.as_str())
+    .fetch_optional(readers)
+    .await
+    .map_err(database_error)?;
+    let bytes = bytes.ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+    Ok(u64::try_from(bytes).unwrap_or_default())
+}
+
+pub(super) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), StoreError> {
+    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+    for id in ids {
+        // The rest goes with it: `ON DELETE CASCADE`.
+        sqlx::query("DELETE FROM runs WHERE run_id = ?")
+            .bind(id.as_str())
+            .execute(&mut *transaction)
+            .await
+            .map_err(database_error)?;
+    }
+    transaction.commit().await.map_err(database_error)?;
+    checkpoint(writer).await
+}
+
+pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
+    let before = number(writer, "PRAGMA page_count").await?;
+    if number(writer, "PRAGMA auto_vacuum").await? == INCREMENTAL {
+        let mut free = number(writer, "PRAGMA freelist_count").await?;
+        while free > 0 {
+            let step = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"));
+            sqlx::raw_sql(step).execute(writer).await.map_err(database_error)?;
+            let left = number(writer, "PRAGMA freelist_count").await?;
+            // Others may delete meanwhile, and a step that frees nothing would be repeated for ever.
+            if left >= free {
+                break;
+            }
+            free = left;
+        }
+    } else {
+        // A file of an early build. This once the whole of it is written again.
+        sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+            .execute(writer)
+            .await
+            .map_err(database_error)?;
+    }
+    checkpoint(writer).await?;
+    let pages = before.saturating_sub(number(writer, "PRAGMA page_count").await?);
+    let size = number(writer, "PRAGMA page_size").await?;
+    Ok(u64::try_from(pages.saturating_mul(size)).unwrap_or_default())
+}
+
+/// The `-wal` file still holds the content as it was once written. If a reader is in the way this
+/// does nothing, and the next checkpoint gets there.
+async fn checkpoint(writer: &SqlitePool) -> Result<(), StoreError> {
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer).await.map_err(database_error)?;
+    Ok(())
+}
+
+async fn number(writer: &SqlitePool, pragma: &'static str) -> Result<i64, StoreError> {
+    sqlx::query_scalar(pragma).fetch_one(writer).await.map_err(database_error)
+}

@@ -1,0 +1,21 @@
+//! Two runs side by side.
+
+use clap::Args;
+
+const DIFF_EXAMPLES: &str = "\
+Example:
+  moothall diff 019a85c0-2f6e 01a1df13-fab7";
+
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub(crate) struct DiffArgs {
+    /// The earlier consultation: its id or the beginning of it
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: String,
+    /// The later one
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

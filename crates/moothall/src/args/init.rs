@@ -1,0 +1,19 @@
+//! The first steps.
+
+use clap::Args;
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  moothall init
+  moothall init --yes --no-demo";
+
+#[derive(Debug, Args)]
+#[command(after_help = INIT_EXAMPLES)]
+pub(crate) struct InitArgs {
+    /// Take every default and ask nothing
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Do not offer the demonstration at the end
+    #[arg(long)]
+    pub(crate) no_demo: bool,
+}

@@ -1,0 +1,175 @@
+//! `moothall diff`: two consultations side by side.
+
+use std::fmt::Write as _;
+
+use moothall_core::consult::Consult;
+use moothall_core::report::{Change, ConsultDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff};
+use moothall_engine::RunRecord;
+use serde_json::json;
+
+use super::consult::Reading;
+use super::{runtime, words};
+use crate::args::{DiffArgs, Global};
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local, no_such_run};
+use crate::terminal::{self, BOLD, DIM};
+use crate::{config, logging};
+
+/// Gaps and facts that are shown of each kind; `--json` has all of them.
+const SHOWN: usize = 20;
+
+pub(super) fn run(global: &Global, args: &DiffArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    runtime()?.block_on(async {
+        let folders = &loaded.places.folders;
+        let local = Local::open_existing(folders).await?;
+        let local = local.ok_or_else(|| no_such_run(&args.before))?;
+        let (before, after) = (read(&local, &args.before).await?, read(&local, &args.after).await?);
+        let diff = consult_diff(&before.1.view, &after.1.view);
+        terminal::print(&match args.json {
+            true => {
+                let report = json!({
+                    "before": before.0.row.run_id,
+                    "after": after.0.row.run_id,
+                    "same": diff.is_empty(),
+                    "diff": diff,
+                });
+                format!("{report:#}\n")
+            }
+            false => text(&before.0, &after.0, &diff),
+        })?;
+        Ok(Exit::Fine)
+    })
+}
+
+async fn read(local: &Local, named: &str) -> anyhow::Result<(RunRecord, Reading)> {
+    let row = local.find(named).await?;
+    if row.workflow != Consult::NAME {
+        let words = format!("run {} is no consultation: it has no moves", row.run_id);
+        return Err(CliError::usage(words).into());
+    }
+    let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+    let reading = Reading::of(&record)?;
+    Ok((record, reading))
+}
+
+fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
+    let mut text = String::new();
+    for (name, record) in [("before", before), ("after", after)] {
+        let _ = writeln!(
+            text,
+            "{BOLD}{name:<6}{BOLD:#}  {}  {}  {}",
+            local::short(&record.row.run_id),
+            words::time(record.row.created_at_ms),
+            words::line(&record.row.title)
+        );
+    }
+    if diff.is_empty() {
+        text.push_str("nothing is different\n");
+        return text;
+    }
+    if let Some(as_of) = &diff.as_of {
+        let day = |day: &Option<_>| day.map_or_else(|| "-".to_owned(), |day| format!("{day}"));
+        let _ = writeln!(text, "as of   {} → {}", day(&as_of.before), day(&as_of.after));
+    }
+    let _ =
+        writeln!(text, "\n{BOLD}Moves{BOLD:#} {DIM}({} unchanged){DIM:#}", diff.moves_unchanged);
+    for one in &diff.moves {
+        text.push_str(&of_move(one));
+    }
+    let (facts, derived) = (diff.facts_unchanged, diff.derived_changed);
+    let _ = writeln!(
+        text,
+        "\n{BOLD}Facts{BOLD:#} {DIM}({facts} unchanged, {derived} that follow from others differ){DIM:#}"
+    );
+    for (sign, periods) in [('+', &diff.periods_appeared), ('-', &diff.periods_went)] {
+        for (period, count) in periods {
+            let _ = writeln!(text, "  {sign} {period}  {count} facts");
+        }
+    }
+    for fact in diff.facts.iter().take(SHOWN) {
+        let value = |value: &Option<String>| value.as_deref().unwrap_or("-").to_owned();
+        let note = if fact.change == Change::Restated { "  restated" } else { "" };
+        let (before, after) = (value(&fact.before), value(&fact.after));
+        let _ = writeln!(text, "  {} {}  {before} → {after}{note}", sign(fact.change), fact.id);
+    }
+    more(&mut text, diff.facts.len());
+    if !(diff.gaps_appeared.is_empty() && diff.gaps_went.is_empty()) {
+        let _ = writeln!(text, "\n{BOLD}Gaps{BOLD:#}");
+        for (sign, gaps) in [('+', &diff.gaps_appeared), ('-', &diff.gaps_went)] {
+            for gap in gaps.iter().take(SHOWN) {
+                let _ = writeln!(text, "  {sign} {}", words::line(gap));
+            }
+            more(&mut text, gaps.len());
+        }
+    }
+    text
+}
+
+fn more(text: &mut String, count: usize) {
+    if count > SHOWN {
+        let _ = writeln!(text, "  {DIM}… and {} more (--json){DIM:#}", count - SHOWN);
+    }
+}
+
+fn sign(change: Change) -> char {
+    match change {
+        Change::Appeared => '+',
+        Change::Went => '-',
+        Change::Changed | Change::Restated => '~',
+    }
+}
+
+fn of_move(one: &MoveDiff) -> String {
+    let id = |place: &Option<MovePlace>| {
+        place.as_ref().map_or_else(String::new, |place| words::line(&place.move_id))
+    };
+    let ids = match (id(&one.before), id(&one.after)) {
+        (before, after) if before == after || before.is_empty() => after,
+        (before, after) if after.is_empty() => before,
+        (before, after) => format!("{before} → {after}"),
+    };
+    let rank = |place: &Option<MovePlace>| {
+        let rank = place.as_ref().and_then(|place| place.rank);
+        rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string())
+    };
+    let total = |place: &Option<MovePlace>| {
+        let total = place.as_ref().and_then(|place| place.total);
+        total.map_or_else(|| "-".to_owned(), |total| total.to_string())
+    };
+    let both = |(before, after): (String, String)| match one.change {
+        Change::Appeared => after,
+        Change::Went => before,
+        _ if before == after => after,
+        _ => format!("{before} → {after}"),
+    };
+    let ranks = both((rank(&one.before), rank(&one.after)));
+    let totals = both((total(&one.before), total(&one.after)));
+    let title = one.after.as_ref().or(one.before.as_ref()).map_or("", |place| &place.title);
+    let recommended = |place: &Option<MovePlace>| place.as_ref().is_some_and(|one| one.recommended);
+    let note = match (recommended(&one.before), recommended(&one.after)) {
+        (false, true) => "  now recommended",
+        (true, false) => "  no longer recommended",
+        _ => "",
+    };
+    let mut text = format!(
+        "  {} {ids}  rank {ranks}  score {totals}  {}{note}\n",
+        sign(one.change),
+        words::cut(title, 60)
+    );
+    let mut by_maker: Vec<(&str, Vec<String>)> = Vec::new();
+    for ScoreDiff { decision_maker, metric, before, after } in &one.scores {
+        let number =
+            |score: &Option<u8>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
+        let words = words::line(&format!("{metric} {} → {}", number(before), number(after)));
+        match by_maker.last_mut() {
+            Some((maker, scores)) if *maker == decision_maker => scores.push(words),
+            _ => by_maker.push((decision_maker, vec![words])),
+        }
+    }
+    for (maker, scores) in by_maker {
+        let _ = writeln!(text, "      {DIM}{}: {}{DIM:#}", words::line(maker), scores.join(", "));
+    }
+    text
+}

@@ -1,0 +1,44 @@
+use moothall_store::RunState;
+
+use super::*;
+
+fn row(number: u32, updated_at_ms: u64) -> RunRow {
+    RunRow {
+        run_id: format!("{number:08x}-0000-7000-8000-000000000000").parse().unwrap(),
+        workflow: "run".to_owned(),
+        title: String::new(),
+        input: Value::Null,
+        model: "demo".to_owned(),
+        build: String::new(),
+        created_at_ms: 0,
+        state: RunState::Finished,
+        updated_at_ms,
+        events: 0,
+        outcome: None,
+        spent: None,
+    }
+}
+
+/// Runs that changed at these moments, newest first; which of them go.
+#[track_caller]
+fn check(now_ms: u64, older_than_ms: u64, keep: usize, changed: &[u64], gone: &[u64]) {
+    let rows = (0..).zip(changed).map(|(number, at)| row(number, *at)).collect();
+    let left = outdated(rows, now_ms, Duration::from_millis(older_than_ms), keep);
+    assert_eq!(left.iter().map(|row| row.updated_at_ms).collect::<Vec<_>>(), gone);
+}
+
+#[test]
+fn what_has_not_changed_for_so_long_goes_but_for_the_newest() {
+    let changed = [1_000, 900, 500, 100];
+    check(1_000, 500, 0, &changed, &[500, 100]);
+    check(1_000, 501, 0, &changed, &[100]);
+    check(1_000, 0, 0, &changed, &changed);
+    check(1_000, 0, 3, &changed, &[100]);
+    check(1_000, 0, 9, &changed, &[]);
+}
+
+#[test]
+fn time_before_there_was_any_keeps_everything() {
+    check(1_000, 1_001, 0, &[0, 1_000], &[]);
+    check(1_000, u64::MAX, 0, &[0], &[]);
+}

@@ -1,0 +1,179 @@
+//! The first steps of a newcomer, on a real terminal.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::world::World;
+
+/// Longer than any step takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A person in front of a terminal.
+struct Person {
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+    child: Child,
+}
+
+impl Person {
+    /// Starts the program with a terminal of its own.
+    fn start(mut command: Command) -> Self {
+        use rustix::pty;
+        let main = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+        pty::grantpt(&main).unwrap();
+        pty::unlockpt(&main).unwrap();
+        let name = pty::ptsname(&main, Vec::new()).unwrap();
+        let open = || {
+            let path = name.to_str().unwrap();
+            fs_err::File::options().read(true).write(true).open(path).unwrap().into_file()
+        };
+        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let child = command.spawn().unwrap();
+        // The program's ends belong to it alone, so that its end is the end of the terminal.
+        drop(command);
+        let keyboard = File::from(main);
+        let mut reader = keyboard.try_clone().unwrap();
+        let (tell, screen) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                if tell.send(buffer[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { keyboard, screen, seen: String::new(), child }
+    }
+
+    /// Waits until the screen shows these words, and types a line.
+    fn answer(&mut self, question: &str, line: &str) {
+        while !self.seen.contains(question) {
+            let shown = self.screen.recv_timeout(PATIENCE);
+            let shown = shown.unwrap_or_else(|_| panic!("no `{question}` in:\n{}", self.seen));
+            self.seen.push_str(&String::from_utf8_lossy(&shown));
+        }
+        let place = self.seen.find(question).unwrap() + question.len();
+        self.seen.drain(..place);
+        self.keyboard.write_all(line.as_bytes()).unwrap();
+    }
+
+    /// The rest of what is shown, and the exit code.
+    fn leave(mut self) -> (String, Option<i32>) {
+        while let Ok(shown) = self.screen.recv_timeout(PATIENCE) {
+            self.seen.push_str(&String::from_utf8_lossy(&shown));
+        }
+        let code = self.child.wait().unwrap().code();
+        (self.seen, code)
+    }
+}
+
+fn config(world: &World) -> std::path::PathBuf {
+    world.root().join("home/.config/moothall/moothall.toml")
+}
+
+#[test]
+fn newcomer_comes_to_a_finished_demonstration_by_enter_alone() {
+    let world = World::new();
+    let mut person = Person::start(world.command(&["init", "--color", "never"]));
+    person.answer("provider/name [demo]", "\n");
+    person.answer("Mail address [none]", "\n");
+    person.answer("Write this? [Y/n]", "\n");
+    person.answer("Consult HLXI now? [Y/n]", "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), "model = \"demo\"\n");
+    let memo = world.root().join("home/.local/share/moothall/demonstration.md");
+    assert!(shown.contains(&format!("The memo of the demonstration: {}", memo.display())));
+    assert!(fs_err::read_to_string(memo).unwrap().starts_with("# "));
+    let runs = world.run(&["runs", "--json"]).json();
+    assert_eq!(runs["runs"][0]["state"], "finished");
+}
+
+#[test]
+fn answers_are_checked_shown_and_written_beside_what_is_there() {
+    let mut world = World::new();
+    world.set("GROQ_API_KEY", "gsk-very-secret");
+    let before = "# mine\nmodel = \"demo\"\n\n[budget]\ntokens = 8000 # enough\n";
+    world.write_config("moothall.toml", before);
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("GROQ_API_KEY (is set)", "");
+    person.answer("provider/name [demo]", "nonsense\n");
+    person.answer("provider/name [demo]", "3\n");
+    person.answer("Which provider [anthropic]", "groq\n");
+    person.answer("its key is read from", "");
+    person.answer("Mail address [none]", "ada\n");
+    person.answer("write it like ada@example.com", "");
+    person.answer("Mail address [none]", "ada@example.com\n");
+    person.answer("- model = \"demo\"", "");
+    person.answer("Write this? [Y/n]", "y\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    let after = "# mine\nmodel = \"groq/openai/gpt-oss-20b\"\n\n[budget]\ntokens = 8000 # enough\n\n\
+                 [evidence]\ncontact = \"ada@example.com\"\n";
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
+    // The same answers again: there is nothing to write.
+    let again = world.run(&["init", "--yes", "--no-demo"]);
+    assert_eq!(again.code, Some(0), "{again}");
+    assert!(again.stderr.contains("moothall.toml stays as it is."), "{again}");
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
+}
+
+#[test]
+fn server_of_ones_own_is_configured() {
+    let world = World::new();
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("provider/name [demo]", "2\n");
+    person.answer("Its address", "http://127.0.0.1:28411/v1\n");
+    person.answer("What the model is called there", "smollm2-135m\n");
+    person.answer("Mail address [none]", "\n");
+    person.answer("Write this? [Y/n]", "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(
+        fs_err::read_to_string(config(&world)).unwrap(),
+        "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:28411/v1\"\n"
+    );
+    assert_eq!(world.run(&["config", "check"]).code, Some(0));
+}
+
+#[test]
+fn no_and_ctrl_c_leave_everything_as_it_was() {
+    let world = World::new();
+    world.write_config("moothall.toml", "model = \"ollama/qwen3\"\n");
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("provider/name [ollama/qwen3]", "1\n");
+    person.answer("Mail address [none]", "\n");
+    person.answer("Write this? [Y/n]", "n\n");
+    let (shown, code) = person.leave();
+    assert!(code == Some(0) && shown.contains("Nothing was written."), "{shown}");
+
+    let mut person = Person::start(world.command(&["init", "--color", "never"]));
+    person.answer("provider/name [ollama/qwen3]", "1\n");
+    person.answer("Mail address [none]", "\n");
+    person.answer("Write this? [Y/n]", "");
+    let process = person.child.id().to_string();
+    Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(130), "{shown}");
+    let folder = config(&world).parent().unwrap().to_owned();
+    let names: Vec<_> =
+        fs_err::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["moothall.toml"]);
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), "model = \"ollama/qwen3\"\n");
+}
+
+#[test]
+fn without_a_terminal_only_defaults_are_taken() {
+    let world = World::new();
+    let refused = world.run(&["init"]);
+    insta::assert_snapshot!(refused);
+    assert!(!config(&world).exists());
+    let ran = world.run(&["init", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), "model = \"demo\"\n");
+    insta::assert_snapshot!(world.run(&["init", "--help"]));
+}

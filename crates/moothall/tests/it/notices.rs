@@ -1,0 +1,142 @@
+//! Notices: a receiver on loopback is told that a run has ended, and nothing of what it is about.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// One request as a receiver sees it.
+#[derive(Debug)]
+struct Told {
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Told {
+    fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(header, _)| header == name);
+        &found.unwrap_or_else(|| panic!("{name} is missing: {self:?}")).1
+    }
+
+    /// As a receiver of Standard Webhooks checks it.
+    fn is_signed(&self) -> bool {
+        let key = STANDARD.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+        let (id, time) = (self.header("webhook-id"), self.header("webhook-timestamp"));
+        let signed = format!("{id}.{time}.{}", self.body);
+        let signature = self.header("webhook-signature").strip_prefix("v1,").unwrap();
+        hmac::verify(&key, signed.as_bytes(), &STANDARD.decode(signature).unwrap()).is_ok()
+    }
+}
+
+/// A receiver that answers with these codes in turn.
+fn receiver(codes: &'static [&'static str]) -> (String, Receiver<Told>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for code in codes {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut headers = Vec::new();
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                match line.trim_end().split_once(": ") {
+                    Some((name, value)) => headers.push((name.to_lowercase(), value.to_owned())),
+                    None if line.trim_end().is_empty() => break,
+                    None => {}
+                }
+            }
+            let length = headers.iter().find(|(name, _)| name == "content-length");
+            let mut body = vec![0; length.unwrap().1.parse().unwrap()];
+            reader.read_exact(&mut body).unwrap();
+            let answer =
+                format!("HTTP/1.1 {code}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+            tell.send(Told { headers, body: String::from_utf8(body).unwrap() }).unwrap();
+        }
+    });
+    (address, told)
+}
+
+fn world(address: &str) -> World {
+    let world = World::new().with("HOOK_SECRET", SECRET);
+    let config =
+        format!("[notify]\nwebhook = \"{address}\"\nwebhook_secret_env = \"HOOK_SECRET\"\n");
+    world.write_config("moothall.toml", &config);
+    world
+}
+
+const SMALL: [&str; 9] =
+    ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes"];
+
+#[test]
+fn receiver_is_told_of_budget_and_end_with_a_signature_and_no_content() {
+    let (address, told) = receiver(&["204 No Content", "200 OK"]);
+    let world = world(&address);
+    let paused = world.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
+    assert_eq!(paused.code, Some(5), "{paused}");
+    let run = world.run(&["runs", "--json"]).json()["runs"][0]["run_id"].clone();
+    let resumed = world.run(&["resume", run.as_str().unwrap(), "--budget-tokens", "10000000"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    for (kind, state) in [("run.budget", "paused"), ("run.finished", "finished")] {
+        let told = told.recv().unwrap();
+        assert!(told.is_signed(), "{told:?}");
+        let mut body: Value = serde_json::from_str(&told.body).unwrap();
+        assert!(body["at"].take().as_str().unwrap().ends_with('Z'));
+        let expected = json!({ "type": kind, "run_id": run, "state": state, "at": null });
+        assert_eq!(body, expected);
+        assert!(!format!("{told:?}").contains("HLXI"), "{told:?}");
+    }
+}
+
+#[test]
+fn receiver_that_fails_is_told_again_under_the_same_name_and_never_fails_a_run() {
+    let broken = "500 Internal Server Error";
+    let (address, told) = receiver(&["500 Internal Server Error"; 3]);
+    let world = world(&address);
+    let ran = world.run(&SMALL);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let warning = format!("warning: `notify.webhook` was not told: it answers {broken} (3 tries)");
+    assert_eq!(ran.stderr.matches(&warning).count(), 1, "{ran}");
+    assert!(!ran.stderr.contains("/hook"), "{ran}");
+    let told: Vec<Told> = told.iter().collect();
+    let names: Vec<&str> = told.iter().map(|told| told.header("webhook-id")).collect();
+    assert_eq!(names, [names[0]; 3]);
+}
+
+#[test]
+fn nobody_is_told_unsigned_in_the_clear_or_by_a_stray_file() {
+    let nobody = "http://127.0.0.1:9/hook";
+    let mut unset = world(nobody);
+    unset.set("HOOK_SECRET", "");
+    let ran = unset.run(&SMALL);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(
+        ran.stderr.contains("`notify.webhook` was not told: `HOOK_SECRET` is not set"),
+        "{ran}"
+    );
+
+    let ran = world("http://example.com/hook").run(&["runs"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(
+        ran.stderr.contains("`notify.webhook` is without TLS, and not on this machine"),
+        "{ran}"
+    );
+
+    let stray = World::new();
+    stray.write("moothall.toml", &format!("[notify]\nwebhook = \"{nobody}\"\n"));
+    let ran = stray.run(&SMALL);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stderr.contains("may not say who is told about runs"), "{ran}");
+}
