@@ -5,6 +5,7 @@ mod consult;
 mod evidence;
 pub(crate) mod image;
 
+mod report;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
@@ -19,6 +20,7 @@ use moothall_core::model::ModelName;
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
+pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
     ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
     Show(ShowArgs),
+    /// Make the memo of a consultation: Markdown, HTML, PDF; or its scores or its receipt
+    Report(ReportArgs),
     /// Print the events of a run, or follow them while it goes on
     Events(EventsArgs),
     /// Let a run stand still, whichever process drives it; `resume` lets it go on

@@ -14,7 +14,7 @@ use moothall_core::debate::{Calls, Debate};
 use moothall_core::evidence::{Company, CompanyFacts, Day, Evidence, Provenance, Sheet};
 use moothall_core::model::{ModelName, ModelReply, StopReason, Usage, UsageBasis};
 use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, verify};
-use moothall_core::report::{ConsultView, RunFacts, artifacts, export, memo};
+use moothall_core::report::{ConsultView, RunFacts, artifacts, export, markdown, memo};
 use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, Outcome, Step, Verdict, Workflow};
 use serde_json::Value;
 
@@ -185,21 +185,15 @@ fn facts() -> RunFacts {
     }
 }
 
-/// The lines of a memo that agents or facts speak in: everything before the run's own record.
-fn checked_part(memo: &str) -> &str {
-    memo.split("## Run record").next().unwrap()
-}
-
 #[test]
 fn every_number_of_a_memo_is_supported_or_marked() {
     for run in [played(), stubborn()] {
-        let memo = memo(&run.view(&[]), &facts());
+        let memo = markdown(&memo(&run.view(&[]), &facts()));
         let evidence = evidence();
         let checker = Checker::new((&evidence).into());
         let mut read = 0;
-        for line in checked_part(&memo).lines().filter(|line| !line.starts_with("- ⚠")) {
-            // A score is a value of the run, not a claim about the company.
-            for claim in checker.check(&line.replace("/120", "")) {
+        for line in memo.lines().filter(|line| !line.starts_with("- ⚠")) {
+            for claim in checker.check(line) {
                 read += 1;
                 let fine = !claim.verdict.is_flagged() || line.contains('⚠');
                 assert!(fine, "{}: {} in: {line}", claim.printed, claim.verdict);
@@ -211,7 +205,7 @@ fn every_number_of_a_memo_is_supported_or_marked() {
 
 #[test]
 fn a_memo_reads_as_its_reader_expects() {
-    insta::assert_snapshot!(memo(&stubborn().view(&[]), &facts()));
+    insta::assert_snapshot!(markdown(&memo(&stubborn().view(&[]), &facts())));
 }
 
 #[test]
@@ -223,7 +217,7 @@ fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
     };
     let view = ConsultView::of(&run.input, answer, &[]).unwrap();
     assert!(view.outcome.is_none());
-    let text = memo(&view, &facts());
+    let text = markdown(&memo(&view, &facts()));
     assert!(text.contains("Not finished"), "{text}");
     assert!(text.contains("| m2: "), "{text}");
     let scored = view.ranked.unwrap();
@@ -243,7 +237,7 @@ fn markup_in_the_words_of_an_agent_does_not_reach_the_memo() {
             words
         }
     });
-    let text = memo(&run.view(&[]), &facts());
+    let text = markdown(&memo(&run.view(&[]), &facts()));
     for forbidden in ["<script", "](https://example.org", "![", "`"] {
         assert!(!text.contains(forbidden), "{forbidden} is in the memo");
     }
