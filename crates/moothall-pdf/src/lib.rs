@@ -55,8 +55,17 @@ pub enum PdfError {
     Broken,
 }
 
+/// A document on pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdf {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// How many pages it has.
+    pub pages: usize,
+}
+
 /// Typesets a document.
-pub fn pdf(document: &Document, paper: Paper) -> Result<Vec<u8>, PdfError> {
+pub fn pdf(document: &Document, paper: Paper) -> Result<Pdf, PdfError> {
     let data = serde_json::to_string(document)?;
     if data.len() > MAX_BYTES {
         return Err(PdfError::TooLong(data.len()));
@@ -78,12 +87,13 @@ pub fn pdf(document: &Document, paper: Paper) -> Result<Vec<u8>, PdfError> {
     }
 }
 
-fn typeset_now(data: String, paper: Paper) -> Result<Vec<u8>, PdfError> {
+fn typeset_now(data: String, paper: Paper) -> Result<Pdf, PdfError> {
     let world = OneFile::new(data, paper)?;
     let document: PagedDocument = typst::compile(&world).output.map_err(refused)?;
     let options =
         PdfOptions { creator: Smart::Custom(Some("moothall".to_owned())), ..PdfOptions::default() };
-    typst_pdf::pdf(&document, &options).map_err(refused)
+    let bytes = typst_pdf::pdf(&document, &options).map_err(refused)?;
+    Ok(Pdf { bytes, pages: document.pages().len() })
 }
 
 fn refused(errors: impl IntoIterator<Item = typst::diag::SourceDiagnostic>) -> PdfError {

@@ -27,6 +27,9 @@ impl Paper {
 
 const STYLE: &str = include_str!("html/memo.css");
 
+/// A table with more rows may be divided between two pages.
+const SMALL_TABLE: usize = 8;
+
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -93,13 +96,14 @@ fn table_of(table: &Table) -> String {
     let class = |at: usize| match table.columns.get(at) {
         Some(column) if column.numbers => " class=\"number\"",
         Some(column) if column.wide => " class=\"wide\"",
-        _ => "",
+        _ => " class=\"tight\"",
     };
     let titles: String = (0..)
         .zip(&table.columns)
         .map(|(at, column)| format!("<th{}>{}</th>", class(at), escaped(&column.title)))
         .collect();
     let last = table.rows.len();
+    let whole = if last <= SMALL_TABLE { " whole" } else { "" };
     let mut rows = String::new();
     for (number, row) in (1..).zip(&table.rows) {
         let total = table.has_total && number == last;
@@ -110,7 +114,7 @@ fn table_of(table: &Table) -> String {
         rows.push_str("</tr>\n");
     }
     format!(
-        "<div class=\"scroll\"><table class=\"data\">\n<thead><tr>{titles}</tr></thead>\n\
+        "<div class=\"scroll{whole}\"><table class=\"data\">\n<thead><tr>{titles}</tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 }

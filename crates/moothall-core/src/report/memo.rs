@@ -13,13 +13,13 @@ mod sources;
 mod told;
 mod writer;
 
-use self::told::score_words;
+use self::told::state_word;
 use self::writer::Writer;
-use super::document::{Block, Document, Span};
+use super::document::{Block, Column, Document, Span, Table, Words};
 use super::view::ConsultView;
 use crate::MicroUsd;
 use crate::consult::RankedMove;
-use crate::debate::Debated;
+use crate::debate::{Debated, Objection};
 use crate::model::Usage;
 
 /// What a memo says about the run and cannot be derived from the answers' words.
@@ -48,7 +48,7 @@ pub fn memo(view: &ConsultView, run: &RunFacts) -> Document {
     let mut writer = Writer::new(view);
     let mut blocks = about::labels(view, run);
     blocks.extend(about::warnings(view));
-    blocks.extend(recommendation(view, &writer));
+    blocks.extend(recommendation(view, &mut writer));
     blocks.extend(chosen::chosen(view, &mut writer));
     blocks.extend(others::others(view, &mut writer));
     blocks.extend(writer.sources());
@@ -58,7 +58,7 @@ pub fn memo(view: &ConsultView, run: &RunFacts) -> Document {
     about::framed(view, run, blocks)
 }
 
-fn recommendation(view: &ConsultView, writer: &Writer<'_>) -> Vec<Block> {
+fn recommendation(view: &ConsultView, writer: &mut Writer<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::heading(1, "Recommendation")];
     let recommended = view.ranked.as_ref().map(|ranked| ranked.recommended.as_slice());
     let recommended = recommended.unwrap_or_default();
@@ -67,16 +67,51 @@ fn recommendation(view: &ConsultView, writer: &Writer<'_>) -> Vec<Block> {
         return blocks;
     }
     let item = |one: &RankedMove| {
-        let mut words = vec![Span::strong(&one.title)];
-        let score = one.debated.as_ref().map(score_words).unwrap_or_default();
-        words.push(Span::text(&format!(" ({}; {score})", one.move_id)));
-        words
+        vec![Span::strong(&one.title), Span::text(&format!(" ({})", one.move_id))]
     };
     let items = recommended.iter().map(item).collect();
     blocks.push(Block::List { numbered: true, items });
+    blocks.push(glance(recommended, writer));
     blocks.extend(too_close(recommended).map(|words| Block::paragraph(&words)));
     blocks.extend(doing_nothing(writer));
     blocks
+}
+
+/// The recommended moves side by side.
+fn glance(recommended: &[RankedMove], writer: &mut Writer<'_>) -> Block {
+    let columns = vec![
+        Column::words("move"),
+        Column::words("result"),
+        Column::numbers("apart"),
+        Column::wide("strongest case against it"),
+        Column::words("and it was"),
+    ];
+    let row = |one: &RankedMove| -> Option<Vec<Words>> {
+        let debated = one.debated.as_ref()?;
+        let objection = strongest(debated);
+        let state = objection.map(|objection| state_word(objection.state)).unwrap_or_default();
+        Some(vec![
+            vec![Span::text(&one.move_id)],
+            result(debated),
+            vec![Span::text(&debated.spread.to_string())],
+            objection.map(|objection| writer.checked(&objection.text)).unwrap_or_default(),
+            vec![Span::text(state)],
+        ])
+    };
+    let rows = recommended.iter().filter_map(row).collect();
+    Block::Table(Table { columns, rows, has_total: false })
+}
+
+/// The score with its bar.
+fn result(debated: &Debated) -> Words {
+    let (value, top) = (debated.total_score, debated.top_score);
+    vec![Span::text(&format!("score {value}/{top} ")), Span::Bar { value, top }]
+}
+
+/// The hardest objection that stands, else the first of the gravest.
+fn strongest(debated: &Debated) -> Option<&Objection> {
+    let gravest = || debated.objections.iter().rev().max_by_key(|objection| objection.severity);
+    debated.hardest_open().or_else(gravest)
 }
 
 /// Neighbours whose totals lie closer together than the decision makers themselves.
@@ -112,7 +147,7 @@ fn fates(debated: &Debated) -> Option<String> {
         .into_iter()
         .filter_map(|state| {
             let many = debated.objections.iter().filter(|one| one.state == state).count();
-            (many > 0).then(|| format!("{many} {}", told::state_word(state)))
+            (many > 0).then(|| format!("{many} {}", state_word(state)))
         })
         .collect();
     let noun = if all == 1 { "objection" } else { "objections" };

@@ -20,6 +20,7 @@ mod models;
 mod real_chaos;
 mod real_exec;
 mod real_sandbox;
+mod report;
 mod runs;
 mod scene;
 mod schema;

@@ -1,10 +1,12 @@
 //! The moves that are recommended, each with its whole case.
 
+use std::collections::BTreeSet;
+
 use super::told::{degraded_words, severity_word, stance_word, state_word};
 use super::writer::Writer;
-use super::{fates, scores, sources};
+use super::{fates, scores, sources, strongest};
 use crate::consult::{Committee, Move, RankedMove};
-use crate::debate::{Debated, Objection, ObjectionState, cites};
+use crate::debate::{Debated, ObjectionState, cites};
 use crate::evidence::Evidence;
 use crate::report::document::{Block, Column, Field, Span, Table, Words};
 use crate::report::view::ConsultView;
@@ -14,7 +16,7 @@ pub(super) fn chosen(view: &ConsultView, writer: &mut Writer<'_>) -> Vec<Block> 
     let mut blocks = Vec::new();
     for one in &ranked.recommended {
         let rank = one.rank.unwrap_or_default();
-        blocks.push(Block::chapter(1, &format!("{rank}. {} ({})", one.title, one.move_id)));
+        blocks.push(Block::heading(1, &format!("{rank}. {} ({})", one.title, one.move_id)));
         let proposed = view.find_move(&one.move_id);
         if let Some(found) = proposed {
             blocks.push(Block::Paragraph { words: writer.checked(&found.proposal.thesis) });
@@ -74,7 +76,7 @@ fn against(one: &RankedMove, writer: &mut Writer<'_>) -> Vec<Block> {
     let Some(debated) = &one.debated else { return Vec::new() };
     let mut blocks = vec![Block::heading(2, "The strongest case against it")];
     let open = debated.hardest_open();
-    match open.or_else(|| gravest(debated)) {
+    match strongest(debated) {
         Some(objection) => {
             let state = state_word(objection.state);
             let mut words = vec![Span::strong(&format!("{}, {state}:", severity_word(objection)))];
@@ -95,11 +97,16 @@ fn against(one: &RankedMove, writer: &mut Writer<'_>) -> Vec<Block> {
         told.push(format!("At the end {}.", stances.join(", ")));
     }
     blocks.push(Block::paragraph(&told.join(" ")));
-    let conceded = debated.objections.iter().filter(|objection| {
-        objection.state == ObjectionState::Conceded
-            && open.map(|open| &open.id) != Some(&objection.id)
-    });
-    let conceded: Vec<Words> = conceded.map(|objection| writer.checked(&objection.text)).collect();
+    // The same objection may be granted in several threads.
+    let told = open.map(|open| open.text.as_str());
+    let conceded: BTreeSet<&str> = debated
+        .objections
+        .iter()
+        .filter(|objection| objection.state == ObjectionState::Conceded)
+        .map(|objection| objection.text.as_str())
+        .filter(|text| Some(*text) != told)
+        .collect();
+    let conceded: Vec<Words> = conceded.into_iter().map(|text| writer.checked(text)).collect();
     if !conceded.is_empty() {
         blocks.push(Block::heading(2, "Also granted by the decision makers"));
         blocks.push(Block::List { numbered: false, items: conceded });
@@ -108,11 +115,6 @@ fn against(one: &RankedMove, writer: &mut Writer<'_>) -> Vec<Block> {
         blocks.push(Block::notice(&format!("Degraded: {mark}")));
     }
     blocks
-}
-
-/// The first of the gravest.
-fn gravest(debated: &Debated) -> Option<&Objection> {
-    debated.objections.iter().rev().max_by_key(|objection| objection.severity)
 }
 
 fn judged(debated: &Debated, committee: &Committee) -> Vec<Block> {

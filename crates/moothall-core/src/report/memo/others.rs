@@ -1,5 +1,6 @@
 //! The moves that are not recommended.
 
+use super::result;
 use super::writer::Writer;
 use crate::consult::RankedMove;
 use crate::debate::Debated;
@@ -47,11 +48,6 @@ fn row(one: &RankedMove, writer: &mut Writer<'_>) -> Vec<Words> {
         objection.map(|objection| writer.checked(&objection.text)).unwrap_or_default(),
         vec![Span::text(&remarks(one).join("; "))],
     ]
-}
-
-fn result(debated: &Debated) -> Words {
-    let (value, top) = (debated.total_score, debated.top_score);
-    vec![Span::text(&format!("score {value}/{top} ")), Span::Bar { value, top }]
 }
 
 fn holding(one: &RankedMove) -> impl Iterator<Item = &Finding> {

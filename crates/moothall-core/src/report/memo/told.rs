@@ -2,11 +2,6 @@
 
 use crate::debate::{Debated, Degradation, Objection, ObjectionState, Stance};
 
-pub(super) fn score_words(debated: &Debated) -> String {
-    let (total, top, spread) = (debated.total_score, debated.top_score, debated.spread);
-    format!("score {total}/{top}, decision makers {spread} apart, {} rounds", debated.rounds_done)
-}
-
 pub(super) fn severity_word(objection: &Objection) -> &'static str {
     use crate::debate::ObjectionSeverity as S;
     match objection.severity {

@@ -66,7 +66,10 @@ impl Reading {
     }
 
     /// The memo, as PDF.
-    pub(in crate::commands) fn memo_pdf(&self, paper: Paper) -> Result<Vec<u8>, CliError> {
+    pub(in crate::commands) fn memo_pdf(
+        &self,
+        paper: Paper,
+    ) -> Result<moothall_pdf::Pdf, CliError> {
         let memo = report::memo(&self.view, &self.facts);
         moothall_pdf::pdf(&memo, paper).map_err(|error| {
             CliError::failed("the PDF cannot be made")
