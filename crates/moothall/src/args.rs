@@ -9,6 +9,7 @@ pub(crate) mod image;
 mod init;
 mod moves;
 
+mod report;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
@@ -27,6 +28,7 @@ pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::moves::{EditedMove, MovesArgs};
+pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
     ApproveArgs, CancelArgs, DeleteFlags, EventsArgs, PauseArgs, PruneArgs, RemoveArgs, ReplayArgs,
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
     Show(ShowArgs),
+    /// Make the memo of a consultation: Markdown, HTML, PDF; or its scores or its receipt
+    Report(ReportArgs),
     /// Print the events of a run, or follow them while it goes on
     Events(EventsArgs),
     /// Let a run stand still, whichever process drives it; `resume` lets it go on

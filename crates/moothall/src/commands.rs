@@ -26,6 +26,7 @@ mod pause;
 mod question;
 mod replay;
 mod restore;
+mod report;
 mod resume;
 mod run;
 mod runs;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&global, &args),
         Command::Runs(args) => runs::run(&global, &args),
         Command::Show(args) => show::run(&global, &args),
+        Command::Report(args) => report::run(&global, &args),
         Command::Events(args) => events::run(&global, &args),
         Command::Cancel(args) => cancel::run(&global, &args),
         Command::Resume(args) => resume::run(&global, &args),

@@ -46,6 +46,7 @@ impl News {
         match ended {
             Ended::Done(outcome) => Some(Self::of_outcome(outcome)),
             Ended::Paused(Pause::Budget(_)) => Some(Self::Budget),
+            Ended::Paused(Pause::Question(_)) => Some(Self::Waiting),
             Ended::Paused(Pause::Person) | Ended::Cancelled => None,
         }
     }

@@ -26,6 +26,8 @@ pub(super) static UNLESS_IT_GOES_ON: Pattern = Pattern::new(concat!(
     r"|\b(?i:item|note|section|figure|table|page|step|round|chapter|appendix|exhibit|form|move",
     r"|option|phase|tier|level|rule|asc|topic|isin|cik|article|no\.)",
     r"\s+[0-9]+(?:\.[0-9]+)*[A-Za-z]?\b",
+    // What a committee gave, as memos print it: "score 80/120".
+    r"|\b(?i:score)\s+[0-9]{1,3}/[1-9][0-9]?0\b|\b(?i:version)\s+[0-9]+(?:\.[0-9]+)+\b",
 ));
 
 /// What makes the digits before it a quantity after all.

@@ -31,6 +31,9 @@ fn dates_addresses_and_accession_numbers_are_no_claims() {
 
 #[test]
 fn references_and_names_are_no_claims() {
+    check(
+        "The {score 108/120} is no number of a filing; {score 30/40} and {version 0.1.0} neither.",
+    );
     check("See {Item 2.02}, {Note 12}, {Table 3} and {page 41}; {Form 10}-K.");
     check("The {S&P 500}, the {Nasdaq-100}, a {401(k)} plan and {Microsoft 365}.");
 }
@@ -38,5 +41,6 @@ fn references_and_names_are_no_claims() {
 #[test]
 fn a_quantity_after_such_a_word_is_a_claim() {
     check("At a level 12% higher, in March 46.9% and in May 20 percent of sales.");
+    check("A score 108/120 million long, a scorecard 108/120.");
     check("A note 3.5 billion long, a table 1,250 wide, round 5 million.");
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::document::{Block, Span};
 use super::view::ConsultView;
 use crate::consult::{LastWord, RECOMMENDED, Ranked, RankedMove};
 use crate::debate::Undebated;
@@ -35,18 +36,18 @@ pub fn sections(view: &ConsultView) -> Vec<Section> {
     said.into_iter().flatten().collect()
 }
 
-/// The same in Markdown.
-pub(super) fn markdown(view: &ConsultView, plain: impl Fn(&str) -> String) -> String {
-    let mut text = String::new();
+/// The same as parts of a document.
+pub(super) fn blocks(view: &ConsultView) -> Vec<Block> {
+    let mut blocks = Vec::new();
     for Section { heading, lines, quoted } in sections(view) {
-        text.push_str(&format!("## {heading}\n\n"));
-        lines.iter().for_each(|line| text.push_str(&format!("{}\n\n", plain(line))));
-        let lines: Vec<String> = quoted.iter().map(|line| format!("> {}", plain(line))).collect();
-        if !lines.is_empty() {
-            text.push_str(&format!("{}\n\n", lines.join("\n>\n")));
+        blocks.push(Block::heading(1, heading));
+        blocks.extend(lines.iter().map(|line| Block::paragraph(line)));
+        if !quoted.is_empty() {
+            let items = quoted.iter().map(|line| vec![Span::text(line)]).collect();
+            blocks.push(Block::List { numbered: false, items });
         }
     }
-    text
+    blocks
 }
 
 fn brief(view: &ConsultView) -> Option<Section> {

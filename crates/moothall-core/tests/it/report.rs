@@ -14,7 +14,9 @@ use moothall_core::debate::{Calls, Debate};
 use moothall_core::evidence::{Company, CompanyFacts, Day, Evidence, Provenance, Sheet};
 use moothall_core::model::{ModelName, ModelReply, StopReason, Usage, UsageBasis};
 use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, verify};
-use moothall_core::report::{ConsultView, RunFacts, artifacts, export, memo};
+use moothall_core::report::{
+    ConsultView, Paper, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
+};
 use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, Outcome, Step, Verdict, Workflow};
 use serde_json::Value;
 
@@ -187,21 +189,15 @@ fn facts() -> RunFacts {
     }
 }
 
-/// The lines of a memo that agents or facts speak in: everything before the run's own record.
-fn checked_part(memo: &str) -> &str {
-    memo.split("## Run record").next().unwrap()
-}
-
 #[test]
 fn every_number_of_a_memo_is_supported_or_marked() {
     for run in [played(), stubborn()] {
-        let memo = memo(&run.view(&[]), &facts());
+        let memo = markdown(&memo(&run.view(&[]), &facts()));
         let evidence = evidence();
         let checker = Checker::new((&evidence).into());
         let mut read = 0;
-        for line in checked_part(&memo).lines().filter(|line| !line.starts_with("- ⚠")) {
-            // A score is a value of the run, not a claim about the company.
-            for claim in checker.check(&line.replace("/120", "")) {
+        for line in memo.lines().filter(|line| !line.starts_with("- ⚠")) {
+            for claim in checker.check(line) {
                 read += 1;
                 let fine = !claim.verdict.is_flagged() || line.contains('⚠');
                 assert!(fine, "{}: {} in: {line}", claim.printed, claim.verdict);
@@ -213,7 +209,7 @@ fn every_number_of_a_memo_is_supported_or_marked() {
 
 #[test]
 fn a_memo_reads_as_its_reader_expects() {
-    insta::assert_snapshot!(memo(&stubborn().view(&[]), &facts()));
+    insta::assert_snapshot!(markdown(&memo(&stubborn().view(&[]), &facts())));
 }
 
 #[test]
@@ -225,7 +221,7 @@ fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
     };
     let view = ConsultView::of(&run.input, answer, &[]).unwrap();
     assert!(view.outcome.is_none());
-    let text = memo(&view, &facts());
+    let text = markdown(&memo(&view, &facts()));
     assert!(text.contains("Not finished"), "{text}");
     assert!(text.contains("| m2: "), "{text}");
     let scored = view.ranked.unwrap();
@@ -234,21 +230,157 @@ fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
     assert_eq!(debated, ["m1", "m4", "m5"].map(str::to_owned).into());
 }
 
-#[test]
-fn markup_in_the_words_of_an_agent_does_not_reach_the_memo() {
-    let run = played_with(&|id, words| {
-        let attack = "<script>alert(1)</script> [click](https://example.org) ![x](y) `code` ";
-        let attack = attack.replace('"', "'");
-        if id.as_str().starts_with("analyst") {
-            words.replace("\"thesis\":\"", &format!("\"thesis\":\"{attack}"))
-        } else {
-            words
+/// Words that some format would take for something else.
+const HOSTILE: &[&str] = &[
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "</td></table></style><svg onload=alert(1)>",
+    "' onmouseover='alert(1)' x='",
+    "[click](https://evil.example) ![x](https://evil.example/x.png) [a][b]",
+    "[b]: https://evil.example 'title'",
+    "https://evil.example www.evil.example javascript:alert(1)",
+    "# head - item | cell | `code` ``` fence **bold** __bold__ ~~gone~~",
+    "&#x202e;reversed &lt;b&gt; &copy;",
+    "=HYPERLINK(https://evil.example) =cmd|'/C calc'!A0",
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "+1 -1 \\u0009=1",
+    "\u{202e}txet desrever\u{202c} \u{2066}isolate\u{2069} zero\u{200b}width \u{feff}\u{e0041}tag",
+    "#panic() $x$ #import 'x' @ref <label> \\end{document} {{paper}}",
+];
+
+/// A run in which everyone says something hostile, titles first.
+fn hostile(words: &str) -> ConsultView {
+    let quoted = serde_json::to_string(words).unwrap();
+    let inside = quoted[1..quoted.len() - 1].to_owned();
+    let run = played_with(&|id, said| match id.as_str() {
+        id if id.starts_with("analyst") => {
+            ["title", "thesis", "cost", "horizon"].iter().fold(said, |said, field| {
+                said.replace(&format!("\"{field}\":\""), &format!("\"{field}\":\"{inside} "))
+            })
         }
+        id if id.contains("critic") => {
+            said.replace("\"text\":\"", &format!("\"text\":\"{inside} "))
+        }
+        _ => said,
     });
-    let text = memo(&run.view(&[]), &facts());
-    for forbidden in ["<script", "](https://example.org", "![", "`"] {
-        assert!(!text.contains(forbidden), "{forbidden} is in the memo");
+    run.view(&[])
+}
+
+/// Signs that nobody sees, and signs that turn the direction of writing.
+fn hidden(text: &str) -> Vec<char> {
+    let is_hidden = |c: &char| {
+        (c.is_control() && !matches!(c, '\n' | '\r'))
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    text.chars().filter(is_hidden).collect()
+}
+
+/// The names of all elements of a page and every attribute that does something.
+fn elements(page: &str) -> BTreeSet<String> {
+    let body = page.split("</style>").nth(1).unwrap();
+    let tags = body.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
+    let known = ["class", "id", "href", "viewBox", "aria-hidden"];
+    let drawn = ["x", "y", "cx", "cy", "r", "rx", "width", "height"];
+    tags.map(|tag| {
+        // Attributes are ours alone: a quote in words is escaped.
+        for (at, _) in tag.match_indices("=\"") {
+            let attribute = tag[..at].rsplit(' ').next().unwrap();
+            let fine = known.contains(&attribute) || drawn.contains(&attribute);
+            assert!(fine, "{attribute} in {tag}");
+        }
+        tag.split([' ', '/']).find(|name| !name.is_empty()).unwrap_or_default().to_owned()
+    })
+    .collect()
+}
+
+#[test]
+fn hostile_words_are_words_in_every_format() {
+    let plain = elements(&html(&memo(&played().view(&[]), &facts()), Paper::A4));
+    for words in HOSTILE {
+        let view = hostile(words);
+        let document = memo(&view, &facts());
+        let (text, page, csv) =
+            (markdown(&document), html(&document, Paper::Letter), scores_csv(&view));
+        for (format, made) in [("md", &text), ("html", &page), ("csv", &csv)] {
+            assert_eq!(hidden(made), Vec::<char>::new(), "{format} of {words:?}");
+            assert!(made.contains("Write down what stays liquid"), "{format} of {words:?}");
+        }
+        for forbidden in ["<script", "<img", "<svg", "](https://evil", "![", "`", "://evil", "&#x"]
+        {
+            assert!(!text.contains(forbidden), "{forbidden} of {words:?} in:\n{text}");
+        }
+        assert!(!text.lines().any(|line| line.starts_with("[b]:")), "{words:?} defines a link");
+        assert_eq!(elements(&page), plain, "{words:?} makes elements");
+        for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            let fine = link.starts_with('#') || link.starts_with("https://www.sec.gov/Archives/");
+            assert!(fine, "{words:?} makes the link {link}");
+        }
+        for row in csv.lines() {
+            let cells = row.split(',').map(|cell| cell.trim_matches('"'));
+            for cell in cells.filter(|cell| !cell.starts_with(' ')) {
+                let is_formula = cell.starts_with(['=', '+', '@', '-', '|', '%']);
+                assert!(!is_formula, "{cell} of {words:?} is a formula in: {row}");
+            }
+        }
     }
+}
+
+#[test]
+fn links_of_a_memo_lead_to_the_filings_of_a_company_that_exists() {
+    let links = |fictional: bool| -> BTreeSet<String> {
+        let run = played();
+        let answer = |id: &EffectId| run.effects.get(id).map(|record| &record.result);
+        let real = EffectResult::Gathered(Box::new(Evidence {
+            company: Company { fictional, ..evidence().company },
+            ..evidence()
+        }));
+        let view = ConsultView::of(
+            &run.input,
+            |id| if id.as_str() == "gather" { Some(&real) } else { answer(id) },
+            &[],
+        )
+        .unwrap();
+        let document = memo(&view, &facts());
+        let (page, text) = (html(&document, Paper::A4), markdown(&document));
+        let found: BTreeSet<String> = page
+            .split("href=\"https://")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().to_owned())
+            .collect();
+        for link in &found {
+            assert!(text.contains(link.as_str()), "{link} is not in the Markdown");
+        }
+        found
+    };
+    insta::assert_json_snapshot!(links(false));
+    assert_eq!(links(true), BTreeSet::new());
+}
+
+#[test]
+fn the_page_and_the_table_of_scores_read_as_their_readers_expect() {
+    let view = stubborn().view(&[]);
+    insta::assert_snapshot!("memo_html", html(&memo(&view, &facts()), Paper::A4));
+    insta::assert_snapshot!("scores_csv", scores_csv(&view).replace('\r', ""));
+}
+
+/// What a page says, without its elements: the same words as the Markdown says.
+#[test]
+fn every_format_says_the_same() {
+    let document = memo(&stubborn().view(&[]), &facts());
+    let page = html(&document, Paper::A4);
+    let text = markdown(&document);
+    let body = page.split("<main>").nth(1).unwrap();
+    let mut said = String::new();
+    for part in body.split('<').skip(1) {
+        said.push(' ');
+        said.push_str(part.split_once('>').unwrap().1);
+    }
+    let said = said.replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&");
+    let words = |text: &str| -> BTreeSet<String> {
+        let is_word = |c: char| c.is_alphanumeric();
+        text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(words(&said), words(&text));
 }
 
 /// The names of all fields, without what differs between runs.

@@ -50,7 +50,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn receipt(record: &RunRecord) -> Result<Receipt, CliError> {
+pub(super) fn receipt(record: &RunRecord) -> Result<Receipt, CliError> {
     let run_id = &record.row.run_id;
     record.receipt().ok_or_else(|| {
         CliError::usage(format!("run {run_id} has no receipt: it has no verdict"))

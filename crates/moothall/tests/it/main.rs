@@ -25,6 +25,7 @@ mod notices;
 mod real_chaos;
 mod real_exec;
 mod real_sandbox;
+mod report;
 mod runs;
 mod say;
 mod scene;

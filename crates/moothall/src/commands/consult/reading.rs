@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use moothall_core::consult::NOTHING;
-use moothall_core::report::{self, ConsultView, RunFacts};
+use moothall_core::report::{self, ConsultView, Paper, RunFacts};
 use moothall_core::{EffectId, EffectResult, debate};
 use moothall_engine::RunRecord;
 use serde_json::{Value, json};
@@ -60,7 +60,30 @@ impl Reading {
 
     /// The memo, as Markdown.
     pub(in crate::commands) fn memo(&self) -> String {
-        report::memo(&self.view, &self.facts)
+        report::markdown(&report::memo(&self.view, &self.facts))
+    }
+
+    /// The memo, as one HTML file.
+    pub(in crate::commands) fn memo_html(&self, paper: Paper) -> String {
+        report::html(&report::memo(&self.view, &self.facts), paper)
+    }
+
+    /// The memo, as PDF.
+    pub(in crate::commands) fn memo_pdf(
+        &self,
+        paper: Paper,
+    ) -> Result<moothall_pdf::Pdf, CliError> {
+        let memo = report::memo(&self.view, &self.facts);
+        moothall_pdf::pdf(&memo, paper).map_err(|error| {
+            CliError::failed("the PDF cannot be made")
+                .with_source(error)
+                .with_hint("`--format html` has the same words and prints well")
+        })
+    }
+
+    /// The scores, as CSV.
+    pub(in crate::commands) fn scores_csv(&self) -> String {
+        report::scores_csv(&self.view)
     }
 
     /// Writes every document below a folder, and returns the paths. Nothing that exists is replaced.

@@ -1,0 +1,120 @@
+//! The scores of a consultation as a table for spreadsheets.
+
+use super::view::ConsultView;
+use super::visible::visible_line;
+use crate::consult::RankedMove;
+use crate::debate::ScoreBasis;
+
+const HEADINGS: [&str; 10] = [
+    "rank",
+    "move",
+    "title",
+    "decision_maker",
+    "metric",
+    "score",
+    "top",
+    "spread",
+    "basis",
+    "remarks",
+];
+
+/// RFC 4180: one row for each move, decision maker and metric, one for each card, and one for each
+/// move, whose metric and decision maker are `total`. A move that was not debated has one row
+/// without a score.
+pub fn scores_csv(view: &ConsultView) -> String {
+    let mut text = line(HEADINGS.iter().map(|heading| (*heading).to_owned()));
+    for one in view.ranked.iter().flat_map(|ranked| ranked.moves()) {
+        for row in rows(view, one) {
+            text.push_str(&line(row));
+        }
+    }
+    text
+}
+
+fn rows(view: &ConsultView, one: &RankedMove) -> Vec<[String; 10]> {
+    let row = |who: &str, metric: &str, figures: [String; 4], remarks: &str| {
+        let [score, top, spread, basis] = figures;
+        [
+            one.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+            one.move_id.clone(),
+            one.title.clone(),
+            who.to_owned(),
+            metric.to_owned(),
+            score,
+            top,
+            spread,
+            basis,
+            remarks.to_owned(),
+        ]
+    };
+    let remarks = remarks(one);
+    let Some(debated) = &one.debated else {
+        return vec![row("total", "total", Default::default(), &remarks)];
+    };
+    let committee = &view.input.committee;
+    let top = u32::from(crate::consult::committee::TOP_LEVEL);
+    let mut rows = Vec::new();
+    for (who, card) in &debated.scorecards {
+        let basis = basis_word(card.basis);
+        let mut figures = |metric: &str, score: u32, top: u32| {
+            let figures = [score.to_string(), top.to_string(), String::new(), basis.to_owned()];
+            rows.push(row(who, metric, figures, ""));
+        };
+        for metric in &committee.metrics {
+            if let Some(score) = card.scores.get(&metric.id) {
+                figures(&metric.id, u32::from(*score), top);
+            }
+        }
+        let metrics = u32::try_from(card.scores.len()).unwrap_or(u32::MAX);
+        figures("total", card.sum(), top.saturating_mul(metrics));
+    }
+    let (total, most, spread) = (debated.total_score, debated.top_score, debated.spread);
+    let figures = [total.to_string(), most.to_string(), spread.to_string(), String::new()];
+    rows.push(row("total", "total", figures, &remarks));
+    rows
+}
+
+fn remarks(one: &RankedMove) -> String {
+    let mut remarks = Vec::new();
+    if one.debated.is_none() {
+        remarks.push("not debated");
+    }
+    if one.rank.is_none() && one.is_held() {
+        remarks.push("held back");
+    }
+    if one.debated.as_ref().is_some_and(|debated| !debated.degraded.is_empty()) {
+        remarks.push("degraded");
+    }
+    remarks.join("; ")
+}
+
+fn basis_word(basis: ScoreBasis) -> &'static str {
+    match basis {
+        ScoreBasis::Structured => "structured",
+        ScoreBasis::FromText => "from-text",
+        ScoreBasis::Neutral => "neutral",
+    }
+}
+
+fn line(cells: impl IntoIterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.into_iter().map(|text| cell(&text)).collect();
+    cells.join(",") + "\r\n"
+}
+
+/// A cell that no spreadsheet computes: what begins like a formula has an apostrophe before it.
+/// Quoted where it has a comma or a quote; breaks of lines are gone already.
+fn cell(text: &str) -> String {
+    let mut text = visible_line(text);
+    // Also the full-width signs, which some spreadsheets take for the narrow ones.
+    if text.starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']) {
+        text.insert(0, '\'');
+    }
+    match text.contains([',', '"', ';', '\'']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+#[path = "scores_tests.rs"]
+mod tests;

@@ -1,0 +1,60 @@
+//! Words of others as one line of what a reader can see.
+
+use crate::words::one_line;
+
+/// Longer than anything an agent may write in one field.
+const MAX_CHARS: usize = 8_000;
+
+/// Marks above and below one letter; the languages that we know of need fewer.
+const MAX_MARKS: usize = 3;
+
+/// The words on one line, without control characters, marks that turn the direction of writing,
+/// characters that show nothing, and piles of marks that would cover other lines.
+pub(super) fn visible_line(words: &str) -> String {
+    let mut marks = 0;
+    let shown: String = words
+        .chars()
+        .filter(|c| {
+            marks = if is_mark(*c) { marks + 1 } else { 0 };
+            marks <= MAX_MARKS && !shows_nothing(*c)
+        })
+        .collect();
+    one_line(&shown, MAX_CHARS)
+}
+
+/// Beside the ones that no text of ours has.
+fn shows_nothing(c: char) -> bool {
+    matches!(
+        c,
+        '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0080}'..='\u{e0fff}'
+    )
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{300}'..='\u{36f}'
+            | '\u{483}'..='\u{489}'
+            | '\u{e31}'..='\u{e4e}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
+#[cfg(test)]
+#[path = "visible_tests.rs"]
+mod tests;

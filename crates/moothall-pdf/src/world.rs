@@ -1,0 +1,80 @@
+//! What the template sees of the world: itself, the document and some letters.
+
+use moothall_core::report::Paper;
+use typst::diag::{FileError, FileResult};
+use typst::foundations::{Bytes, Datetime, Dict, Duration, IntoValue};
+use typst::syntax::{FileId, RootedPath, Source, VirtualPath, VirtualRoot};
+use typst::text::{Font, FontBook};
+use typst::utils::LazyHash;
+use typst::{Library, LibraryExt, World};
+
+use crate::PdfError;
+
+const TEMPLATE: &str = include_str!("memo.typ");
+
+/// A world with one file and nothing else.
+pub(crate) struct OneFile {
+    library: LazyHash<Library>,
+    book: LazyHash<FontBook>,
+    fonts: Vec<Font>,
+    template: Source,
+}
+
+impl OneFile {
+    pub(crate) fn new(data: String, paper: Paper) -> Result<Self, PdfError> {
+        let paper = match paper {
+            Paper::A4 => "a4",
+            Paper::Letter => "us-letter",
+        };
+        let inputs: Dict =
+            [("document".into(), data.into_value()), ("paper".into(), paper.into_value())]
+                .into_iter()
+                .collect();
+        let library = Library::builder().with_inputs(inputs).build();
+        let fonts: Vec<Font> =
+            typst_assets::fonts().flat_map(|data| Font::iter(Bytes::new(data))).collect();
+        let path = VirtualPath::new("memo.typ")
+            .map_err(|_| PdfError::Refused("the template has no name".to_owned()))?;
+        let id = RootedPath::new(VirtualRoot::Project, path).intern();
+        Ok(Self {
+            library: LazyHash::new(library),
+            book: LazyHash::new(FontBook::from_fonts(&fonts)),
+            fonts,
+            template: Source::new(id, TEMPLATE.to_owned()),
+        })
+    }
+}
+
+impl World for OneFile {
+    fn library(&self) -> &LazyHash<Library> {
+        &self.library
+    }
+
+    fn book(&self) -> &LazyHash<FontBook> {
+        &self.book
+    }
+
+    fn main(&self) -> FileId {
+        self.template.id()
+    }
+
+    fn source(&self, id: FileId) -> FileResult<Source> {
+        if id == self.template.id() {
+            Ok(self.template.clone())
+        } else {
+            Err(FileError::AccessDenied)
+        }
+    }
+
+    fn file(&self, _: FileId) -> FileResult<Bytes> {
+        Err(FileError::AccessDenied)
+    }
+
+    fn font(&self, index: usize) -> Option<Font> {
+        self.fonts.get(index).cloned()
+    }
+
+    fn today(&self, _: Option<Duration>) -> Option<Datetime> {
+        None
+    }
+}

@@ -1,0 +1,68 @@
+//! `moothall report`: what a consultation came to, as a document for people who were not there.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use moothall_core::consult::Consult;
+use moothall_engine::RunRecord;
+
+use super::consult::Reading;
+use super::{runtime, show};
+use crate::args::{Global, ReportArgs, ReportFormat};
+use crate::error::{CliError, Exit};
+use crate::local::{self, open_and_find};
+use crate::terminal::{self, DIM};
+use crate::{config, logging};
+
+pub(super) fn run(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
+    let to_terminal = args.out.is_none() && io::stdout().is_terminal();
+    if to_terminal && args.format == ReportFormat::Pdf {
+        return Err(CliError::usage("a PDF cannot be shown on a terminal")
+            .with_hint("name a file: `--out memo.pdf`")
+            .into());
+    }
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let record = runtime()?.block_on(async {
+        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)
+    })?;
+    if record.row.workflow != Consult::NAME {
+        return Err(CliError::usage("a report is made of consultations, and this is a program")
+            .with_hint("see `moothall show`")
+            .into());
+    }
+    let bytes = made(&record, args)?;
+    match &args.out {
+        Some(path) => {
+            fs_err::write(path, &bytes).map_err(|error| {
+                CliError::failed("the report cannot be written").with_source(error)
+            })?;
+            terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", path.display()));
+        }
+        None => print(&bytes)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
+    let reading = || Reading::of(record);
+    let paper = args.paper.into();
+    Ok(match args.format {
+        ReportFormat::Md => reading()?.memo().into_bytes(),
+        ReportFormat::Html => reading()?.memo_html(paper).into_bytes(),
+        ReportFormat::Csv => reading()?.scores_csv().into_bytes(),
+        ReportFormat::Pdf => reading()?.memo_pdf(paper)?.bytes,
+        ReportFormat::Json => show::receipt(record)?.write()?.into_bytes(),
+    })
+}
+
+/// Text is shown on a terminal as words of others are; bytes go out as they are.
+fn print(bytes: &[u8]) -> io::Result<()> {
+    match str::from_utf8(bytes) {
+        Ok(text) => terminal::print_answer(text),
+        Err(_) => match io::stdout().lock().write_all(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        },
+    }
+}

@@ -1,0 +1,123 @@
+//! Reports as a person meets them.
+
+use insta::assert_snapshot;
+
+use crate::evidence::recorded;
+use crate::world::{Ran, World};
+
+/// The id of the only run.
+fn only_run(world: &World) -> String {
+    let runs = world.run(&["runs", "--json"]).json();
+    runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
+}
+
+fn report(world: &World, run: &str, more: &[&str]) -> Ran {
+    let ran = world.run(&[&["report", run], more].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    ran
+}
+
+/// A report without what differs from run to run.
+fn fixed(text: &str, run: &str) -> String {
+    let text = text.replace(run, "[RUN]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+    let begun = text.find("begun ").map(|at| text[at..at + 16].to_owned());
+    match begun {
+        Some(begun) => text.replace(&begun, "begun [DAY]"),
+        None => text,
+    }
+}
+
+#[test]
+fn help_of_report_shows_every_flag_and_examples() {
+    assert_snapshot!(World::new().run(&["report", "--help"]));
+}
+
+#[test]
+fn memo_of_the_fictional_company_is_made_in_every_format() {
+    let world = World::new();
+    let ran = world.run(&["consult", "HLXI", "--model", "demo", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let run = only_run(&world);
+    let memo = report(&world, &run, &[]).stdout;
+    assert_snapshot!("memo_md", fixed(&memo, &run));
+    assert_eq!(memo, world.run(&["show", &run, "--memo"]).stdout);
+    assert_snapshot!(
+        "scores_csv",
+        report(&world, &run, &["--format", "csv"]).stdout.replace('\r', "")
+    );
+    // Fifteen moves, three decision makers, four metrics; a sum for each card and for each move.
+    assert_eq!(report(&world, &run, &["-f", "csv"]).stdout.lines().count(), 1 + 15 * (3 * 5 + 1));
+    report(&world, &run, &["--format", "html", "--out", "memo.html"]);
+    let page = world.read("memo.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("size: a4"), "{page}");
+    assert_eq!(page.matches("FICTIONAL COMPANY").count(), 2);
+    report(&world, &run, &["--format", "json", "--out", "receipt"]);
+    assert_eq!(world.run(&["verify", "receipt"]).code, Some(0));
+    for paper in ["a4", "letter"] {
+        report(&world, &run, &["--format", "pdf", "--paper", paper, "--out", "memo.pdf"]);
+        let bytes = fs_err::read(world.path("memo.pdf")).unwrap();
+        assert!(bytes.starts_with(b"%PDF-") && bytes.len() > 20_000, "{paper}");
+    }
+    world.write("memo.md", &memo);
+    let checked = world.run(&["check", "memo.md", "--facts", "HLXI"]);
+    assert_eq!(checked.code, Some(0), "{checked}");
+}
+
+#[test]
+fn memos_of_real_companies_lead_to_their_filings() {
+    for (ticker, as_of, cik) in [("AAPL", "2026-03-25", "320193"), ("JPM", "2026-05-01", "19617")] {
+        let world = World::new();
+        let folder = recorded();
+        let small = ["--moves", "5", "--rounds", "2", "--as-of", as_of, "--offline", &folder];
+        let ran = world.run(&[&["consult", ticker, "--model", "demo"], &small[..]].concat());
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let run = only_run(&world);
+        let memo = report(&world, &run, &[]).stdout;
+        let page = report(&world, &run, &["--format", "html"]).stdout;
+        let place = format!("https://www.sec.gov/Archives/edgar/data/{cik}/");
+        let links = page.matches("href=\"https://").count();
+        assert!(links > 10, "{page}");
+        assert_eq!(page.matches(&format!("href=\"{place}")).count(), links);
+        assert!(memo.contains(&format!("]: {place}")), "{memo}");
+        assert!(!page.contains("FICTIONAL"), "{page}");
+        report(&world, &run, &["--format", "pdf", "--out", "memo.pdf"]);
+        report(&world, &run, &["--format", "csv", "--out", "scores.csv"]);
+        assert_eq!(world.read("scores.csv").lines().count(), 1 + 5 * 16);
+        world.write("memo.md", &memo);
+        let offline = ["--offline", &folder, "--as-of", as_of];
+        let checked = world.run(&[&["check", "memo.md", "--facts", ticker], &offline[..]].concat());
+        assert_eq!(checked.code, Some(0), "{checked}");
+    }
+}
+
+#[test]
+fn report_that_cannot_be_made_is_told_with_its_cure() {
+    let world = World::new();
+    let ran = world.run(&[
+        "consult",
+        "HLXI",
+        "--model",
+        "demo",
+        "--moves",
+        "2",
+        "--rounds",
+        "2",
+        "--budget-tokens",
+        "60000",
+    ]);
+    assert_eq!(ran.code, Some(5), "{ran}");
+    let run = only_run(&world);
+    assert!(report(&world, &run, &[]).stdout.contains("Not finished"));
+    let refused = [
+        world.run(&["report", &run, "--format", "json"]),
+        world.run(&["report", "no-such-run"]),
+        world.run(&["report", &run, "--format", "docx"]),
+    ];
+    for ran in refused {
+        assert!(
+            ran.code == Some(2) && ran.stderr.contains("hint:")
+                || ran.stderr.contains("possible values"),
+            "{ran}"
+        );
+    }
+}
