@@ -63,8 +63,11 @@ type Written = std::fmt::Result;
 
 fn header(text: &mut String, view: &ConsultView, run: &RunFacts) -> Written {
     let ticker = &view.input.gather.ticker;
-    let name = view.evidence().map_or(ticker.as_str(), |evidence| &evidence.company.name);
-    writeln!(text, "# Board memo: {} ({ticker})\n", plain(name))?;
+    let name = view.evidence().map_or(view.input.gather.subject(), |one| &one.company.name);
+    match ticker.as_str() {
+        "" => writeln!(text, "# Board memo: {}\n", plain(name))?,
+        ticker => writeln!(text, "# Board memo: {} ({ticker})\n", plain(name))?,
+    }
     for label in labels(view, run) {
         writeln!(text, "> **{label}**\n")?;
     }

@@ -35,6 +35,9 @@ fn request() -> GatherRequest {
         source: EvidenceSource::Filings,
         as_of: None,
         allow_stale: false,
+        name: None,
+        documents: None,
+        news: None,
     }
 }
 
@@ -71,7 +74,7 @@ async fn everything_is_gathered_about_the_fictional_company() {
         evidence.company,
         Company {
             name: "Helix Instruments, Inc. (fictional)".to_owned(),
-            ticker: Ticker::parse("HLXI").unwrap(),
+            ticker: Some(Ticker::parse("HLXI").unwrap()),
             cik: moothall_core::evidence::Cik::new(9_990_001),
             industry: Some("Laboratory Analytical Instruments".to_owned()),
             fiscal_year_end: Some("12-31".to_owned()),

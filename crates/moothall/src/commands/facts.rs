@@ -54,6 +54,9 @@ pub(super) fn gather(
         source: EvidenceSource::Filings,
         as_of: flags.as_of,
         allow_stale: flags.allow_stale,
+        name: None,
+        documents: None,
+        news: None,
     };
     let work = async {
         let filings = Filings::open(&loaded, flags.offline.as_deref(), ticker.as_str()).await?;
