@@ -63,11 +63,11 @@ pub struct GatherError {
 }
 
 impl GatherError {
-    fn new(kind: GatherFailureKind, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: GatherFailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), hint: None, is_retryable: false }
     }
 
-    fn with_hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod image;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
+mod sources;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub(crate) use self::runs::{
     ApproveArgs, CancelArgs, EventsArgs, PauseArgs, ReplayArgs, ResumeArgs, RunsArgs, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
+pub(crate) use self::sources::{NewsArg, Subject};
 
 const EXIT_CODES: &str = "\
 Exit codes:

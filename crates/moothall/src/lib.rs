@@ -15,6 +15,7 @@ pub mod keys;
 mod local;
 mod logging;
 mod offline;
+mod pdf_sandbox;
 mod terminal;
 
 use std::process::ExitCode;
