@@ -8,6 +8,7 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::consult::GatherFailureKind;
@@ -20,6 +21,8 @@ use crate::gather::GatherError;
 
 /// More PDFs are named as missing: each takes a sandbox of its own.
 const MAX_PDFS: usize = 20;
+/// How long the reader of one PDF may take: emulated CPUs are slow, and reports are long.
+const PDF_PATIENCE: Duration = Duration::from_secs(120);
 /// What is missing is told in at most so many lines.
 const MAX_MISSING: usize = 30;
 
@@ -28,6 +31,7 @@ const MAX_MISSING: usize = 30;
 pub struct DocumentFolder {
     path: PathBuf,
     pdf: Option<Arc<dyn Executor>>,
+    pdf_patience: Duration,
 }
 
 /// What a folder holds.
@@ -45,7 +49,13 @@ impl DocumentFolder {
     /// The documents in this folder. PDFs are read by a program that `pdf` executes; without it
     /// they are named as missing.
     pub fn new(path: PathBuf, pdf: Option<Arc<dyn Executor>>) -> Self {
-        Self { path, pdf }
+        Self { path, pdf, pdf_patience: PDF_PATIENCE }
+    }
+
+    /// Stops the reader of one PDF after so long.
+    #[must_use]
+    pub fn with_pdf_patience(self, pdf_patience: Duration) -> Self {
+        Self { pdf_patience, ..self }
     }
 
     /// What a folder is called in evidence: its own name, never where it is.
@@ -119,7 +129,7 @@ impl DocumentFolder {
             return Err(format!("no more than {MAX_PDFS} PDFs are read"));
         }
         match &self.pdf {
-            Some(executor) => pdf::text(&**executor, &file.bytes).await,
+            Some(executor) => pdf::text(&**executor, &file.bytes, self.pdf_patience).await,
             None => Err("a PDF is read in a sandbox only, and there is none".to_owned()),
         }
     }

@@ -4,6 +4,7 @@
 //! reader, crash it, starve it or keep it busy, it does inside, and here it is a reason in words.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::sandbox::{
@@ -17,12 +18,14 @@ const IMAGE: &str = "python";
 const PROGRAM: &str = include_str!("pdf_text.py");
 /// The most text that is taken.
 const MAX_TEXT_BYTES: usize = 2 << 20;
-/// Emulated CPUs are slow, and reports are long.
-const WALL_MS: u64 = 120_000;
 const MEMORY_BYTES: u64 = 256 << 20;
 
 /// The text of a PDF, or why there is none.
-pub(super) async fn text(executor: &dyn Executor, bytes: &[u8]) -> Result<String, String> {
+pub(super) async fn text(
+    executor: &dyn Executor,
+    bytes: &[u8],
+    patience: Duration,
+) -> Result<String, String> {
     let path = |text: &str| -> Result<GuestPath, String> {
         text.parse().map_err(|_| "the sandbox takes no such path".to_owned())
     };
@@ -31,8 +34,8 @@ pub(super) async fn text(executor: &dyn Executor, bytes: &[u8]) -> Result<String
     let request = ExecuteRequest {
         inputs: BTreeMap::from([(input.clone(), file)]),
         limits: Limits {
-            wall_ms: WALL_MS,
-            cpu_seconds: WALL_MS / 1000,
+            wall_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+            cpu_seconds: patience.as_secs().max(1),
             cpu_permille: 1000,
             memory_bytes: MEMORY_BYTES,
             output_bytes: 64 << 10,
@@ -49,7 +52,7 @@ pub(super) async fn text(executor: &dyn Executor, bytes: &[u8]) -> Result<String
     let inputs = BTreeMap::from([(input, bytes.to_vec())]);
     let job = Job { labels: &labels, request: &request, inputs };
     let Ran { execution, mut files } = executor.execute(job).await.map_err(not_run)?;
-    if let Some(why) = trouble(&execution) {
+    if let Some(why) = trouble(&execution, patience) {
         return Err(why);
     }
     let text = files.remove(&output).ok_or("its reader left no text")?;
@@ -65,8 +68,8 @@ fn not_run(failure: SandboxFailure) -> String {
 }
 
 /// Why the reader did not come to its end. Nothing that it printed is repeated.
-fn trouble(execution: &Execution) -> Option<String> {
-    let seconds = WALL_MS / 1000;
+fn trouble(execution: &Execution, patience: Duration) -> Option<String> {
+    let seconds = patience.as_secs();
     let mib = MEMORY_BYTES >> 20;
     Some(match &execution.exit {
         Exit::Exited { code: 0 } => return None,

@@ -105,6 +105,27 @@ async fn everything_is_gathered_about_the_fictional_company() {
 }
 
 #[tokio::test]
+async fn the_annual_report_is_fetched_from_the_archives_once_and_kept() {
+    const REPORT: &str = "/Archives/edgar/data/9990001/000999000126000008/hlxi-20251231.htm";
+    let server = EdgarServer::recording(recording(), BTreeMap::new()).await;
+    let cache = tempfile::tempdir().unwrap();
+    let gatherer = || {
+        let client = EdgarClient::new(EdgarOptions {
+            endpoints: Endpoints::at(&server.base),
+            contact: None,
+            cache: Some(cache.path().to_owned()),
+            patience: Patience { retries: 0, ..Patience::default() },
+        });
+        Gatherer::new(client, fiction())
+    };
+    let first = gatherer().gather(&request(), NOW_MS).await.unwrap();
+    let later = gatherer().gather(&request(), NOW_MS + YEAR_MS).await.unwrap();
+    assert!(!first.passages.is_empty());
+    assert_eq!(first.passages, later.passages);
+    assert_eq!(server.asked().iter().filter(|asked| asked.path == REPORT).count(), 1);
+}
+
+#[tokio::test]
 async fn documents_of_a_recording_are_named_by_their_address_at_the_sec() {
     let evidence = gather(recorded(), [], request(), NOW_MS).await.unwrap();
     assert_eq!(evidence.sources[0].url, "https://data.sec.gov/submissions/CIK0009990001.json");

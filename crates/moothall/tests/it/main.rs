@@ -24,6 +24,7 @@ mod runs;
 mod scene;
 mod schema;
 mod secrecy;
+mod sources;
 mod terminal;
 mod trust;
 mod verify;

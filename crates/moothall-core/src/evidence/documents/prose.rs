@@ -10,16 +10,17 @@ const MAX_COLUMNS: usize = 64;
 /// The paragraphs of a plain text. A form feed, which ends a page, ends a paragraph too.
 pub(super) fn paragraphs(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut lines = Vec::new();
-    for line in text.split(['\n', '\u{c}']) {
-        if line.trim().is_empty() {
-            divided(&lines.join(" "), &mut found);
-            lines.clear();
-        } else {
-            lines.push(line);
+    for page in text.split('\u{c}') {
+        let mut lines = Vec::new();
+        for line in page.lines().chain([""]) {
+            if line.trim().is_empty() {
+                divided(&lines.join(" "), &mut found);
+                lines.clear();
+            } else {
+                lines.push(line);
+            }
         }
     }
-    divided(&lines.join(" "), &mut found);
     found
 }
 

@@ -41,7 +41,7 @@ impl Reading {
             "demonstration": facts.demonstration,
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
-            "input": record.row.input,
+            "input": without_own_places(&record.row.input),
         });
         for part in [more, report::export(&self.view)] {
             if let (Value::Object(report), Value::Object(part)) = (&mut report, part) {
@@ -142,4 +142,14 @@ fn facts(kept: &Kept, record: &RunRecord) -> RunFacts {
 pub(super) fn asks_again(id: &EffectId) -> bool {
     let last = id.as_str().rsplit('/').next().unwrap_or_default();
     last == "rewrite" || last.starts_with("ask-")
+}
+/// What a run was started with, without where the user's documents are and without the address of a
+/// feed, which may hold a key.
+fn without_own_places(input: &Value) -> Value {
+    let mut input = input.clone();
+    if let Some(settings) = input.get_mut("settings").and_then(Value::as_object_mut) {
+        settings.remove("files");
+        settings.remove("news");
+    }
+    input
 }
