@@ -8,7 +8,11 @@ use libfuzzer_sys::fuzz_target;
 use moothall_core::claims::{
     Checker, Headline, Known, Support, advice_language, injected_instructions, numbers, sentences,
 };
-use moothall_core::evidence::{CompanyFacts, Day, FilingEvent, ItemCode, Passage, Sheet};
+use moothall_core::Sha256Hex;
+use moothall_core::evidence::documents::{FoundDocument, documents};
+use moothall_core::evidence::{
+    CompanyFacts, Day, DocumentKind, FilingEvent, ItemCode, Passage, Sheet,
+};
 
 /// What parts the input: the text, a passage, a headline, and facts.
 const PART: char = '\u{1e}';
@@ -43,11 +47,26 @@ fuzz_target!(|data: &[u8]| {
         paragraph: 3,
         text: passage.to_owned(),
     }];
-    let headlines = [Headline { number: 1, text: headline.to_owned() }];
+    let headlines = [Headline {
+        number: 1,
+        text: headline.to_owned(),
+        url: String::new(),
+        source: String::new(),
+        published: None,
+    }];
+    let found = FoundDocument {
+        name: "a.md".to_owned(),
+        kind: DocumentKind::Markdown,
+        sha256: Sha256Hex::of(passage.as_bytes()),
+        bytes: passage.len() as u64,
+        text: passage.to_owned(),
+    };
+    let (documents, _) = documents(vec![found]);
     let checker = Checker::new(Known {
         sheet: own.as_ref().or(SHEET.as_ref()),
         events: &events,
         passages: &passages,
+        documents: &documents,
         headlines: &headlines,
     });
     check(&checker, text);

@@ -110,7 +110,7 @@ pub(super) fn evidence() -> Result<Evidence> {
     Ok(Evidence {
         company: Company {
             name: sheet.entity.clone(),
-            ticker: "HLXI".parse()?,
+            ticker: Some("HLXI".parse()?),
             cik: Some(sheet.cik),
             industry: None,
             fiscal_year_end: None,
@@ -121,6 +121,8 @@ pub(super) fn evidence() -> Result<Evidence> {
         sheet: Some(sheet),
         events: Vec::new(),
         passages: Vec::new(),
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: Vec::new(),
         sources: Vec::new(),
     })

@@ -45,12 +45,14 @@ pub use self::advice::advice_language;
 pub use self::clause::{Comparator, Direction, Loss};
 pub use self::digits::Sign;
 pub use self::injection::injected_instructions;
-pub use self::known::{Headline, Known};
+pub use self::known::Known;
 pub use self::moment::Moment;
 pub use self::numbers::{PrintedNumber, numbers};
 pub use self::phrase::Phrase;
 pub use self::sentences::sentences;
 pub use self::units::{Currency, PrintedUnit};
+pub use crate::evidence::Headline;
+
 pub use self::verdict::{Claim, ClaimKind, ClaimVerdict, Support};
 
 /// The longest text that is checked. What is beyond is a claim of its own, [`ClaimVerdict::Unchecked`].
@@ -120,8 +122,9 @@ impl<'a> Checker<'a> {
             let detail = format!("more than {MAX_NUMBERS} numbers in one sentence");
             claims.push(claim(ClaimKind::Bound, &number.text, ClaimVerdict::Unchecked, detail));
         }
-        if !context.passages.is_empty() {
-            for quotation in passages::misquoted(&context.passages, text) {
+        if !context.passages.is_empty() || !context.headlines.is_empty() {
+            let cited = context.passages.iter().chain(&context.headlines);
+            for quotation in passages::misquoted(cited, text) {
                 let detail = "the cited passage does not have these words".to_owned();
                 claims.push(claim(ClaimKind::Words, &quotation, ClaimVerdict::Miscited, detail));
             }

@@ -11,9 +11,20 @@ use super::{
 fn check(text: &str, expected: &[(&str, &str)]) {
     let sheet = sheet();
     let (events, passages) = (events(), passages());
-    let headlines = [Headline { number: 4, text: "Mill Works to cut 900 jobs".to_owned() }];
-    let known =
-        Known { sheet: Some(&sheet), events: &events, passages: &passages, headlines: &headlines };
+    let headlines = [Headline {
+        number: 4,
+        text: "Mill Works to cut 900 jobs".to_owned(),
+        url: "https://news.example/4".to_owned(),
+        source: "news.example".to_owned(),
+        published: None,
+    }];
+    let known = Known {
+        sheet: Some(&sheet),
+        events: &events,
+        passages: &passages,
+        documents: &[],
+        headlines: &headlines,
+    };
     let claims = Checker::new(known).check(text);
     let found: Vec<(String, String)> =
         claims.iter().map(|claim| (claim.verdict.to_string(), claim.printed.clone())).collect();
@@ -187,7 +198,8 @@ fn pieces() -> impl Strategy<Value = String> {
 fn check_any(text: &str) -> Result<(), TestCaseError> {
     let sheet = sheet();
     let (events, passages) = (events(), passages());
-    let known = Known { sheet: Some(&sheet), events: &events, passages: &passages, headlines: &[] };
+    let known =
+        Known { sheet: Some(&sheet), events: &events, passages: &passages, ..Known::default() };
     let checker = Checker::new(known);
     let claims = checker.check(text);
     prop_assert_eq!(&claims, &checker.check(text));

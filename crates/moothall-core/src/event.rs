@@ -209,7 +209,7 @@ pub enum RunEventBody {
     },
     /// A consultation began.
     ConsultStarted {
-        /// The ticker.
+        /// The ticker, or the name of a company that has none.
         ticker: String,
         /// Rounds of each debate.
         rounds: u32,

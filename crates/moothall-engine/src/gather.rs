@@ -63,11 +63,11 @@ pub struct GatherError {
 }
 
 impl GatherError {
-    fn new(kind: GatherFailureKind, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: GatherFailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), hint: None, is_retryable: false }
     }
 
-    fn with_hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
@@ -147,6 +147,8 @@ impl Work<'_> {
             sheet: Some(sheet),
             events,
             passages,
+            documents: Vec::new(),
+            headlines: Vec::new(),
             missing: self.missing,
             sources: self.sources,
         })
@@ -368,7 +370,7 @@ impl Work<'_> {
         let named = submissions.as_ref().map(|list| list.name.clone());
         let known = Company {
             name: named.filter(|name| !name.is_empty()).unwrap_or_else(|| sheet.entity.clone()),
-            ticker: ticker.clone(),
+            ticker: Some(ticker.clone()),
             cik: Some(listing.cik),
             industry: None,
             fiscal_year_end: None,

@@ -6,6 +6,7 @@
 
 mod children;
 mod debate_rooms;
+mod documents;
 mod driver;
 pub mod edgar;
 mod error;
@@ -14,19 +15,24 @@ mod gather;
 mod gathering;
 mod guest_machine;
 mod lock;
+mod news;
 mod perform;
 mod record;
 mod rooms;
 mod sandboxes;
+mod sources;
 
 pub use crate::debate_rooms::DebateRooms;
+pub use crate::documents::{DocumentFolder, Documents};
 pub use crate::driver::{Driver, Ended, Pause, cancel};
 pub use crate::error::EngineError;
 pub use crate::execute::{ExecuteFuture, Executor, Job, Ran, SandboxPerformer};
 pub use crate::gather::{GatherError, Gatherer, Origin};
 pub use crate::gathering::{GatherFuture, GatherPerformer, Gathering};
 pub use crate::lock::RunLock;
+pub use crate::news::{News, NewsSource};
 pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};
 pub use crate::record::{RunRecord, sequenced};
 pub use crate::rooms::{Lobby, OnFailure, Room, RoomFuture, Rooms, Walls};
 pub use crate::sandboxes::SandboxExecutor;
+pub use crate::sources::Sources;

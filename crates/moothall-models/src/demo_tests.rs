@@ -354,7 +354,7 @@ mod plays_consult {
         Evidence {
             company: Company {
                 name: "Small Works".to_owned(),
-                ticker: Ticker::parse("SMW").unwrap(),
+                ticker: Some(Ticker::parse("SMW").unwrap()),
                 cik: None,
                 industry: None,
                 fiscal_year_end: None,
@@ -365,6 +365,8 @@ mod plays_consult {
             sheet: None,
             events: Vec::new(),
             passages: Vec::new(),
+            documents: Vec::new(),
+            headlines: Vec::new(),
             missing: Vec::new(),
             sources: Vec::new(),
         }
@@ -409,6 +411,9 @@ mod plays_consult {
                 source: EvidenceSource::Synthetic,
                 as_of: None,
                 allow_stale: false,
+                name: None,
+                documents: None,
+                news: None,
             },
             committee,
             moves: Some(5),

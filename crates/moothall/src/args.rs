@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
+mod sources;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,7 @@ pub(crate) use self::runs::{
     ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
+pub(crate) use self::sources::{NewsArg, Subject};
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -1,21 +1,28 @@
 //! From configuration and flags to evidence about a company.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
 use moothall_core::evidence::Evidence;
 use moothall_engine::edgar::{Contact, EdgarClient, EdgarOptions, Endpoints, Patience};
-use moothall_engine::{GatherError, GatherFuture, Gatherer, Gathering, Origin};
+use moothall_engine::{
+    DocumentFolder, GatherError, GatherFuture, Gatherer, Gathering, NewsSource, Origin, Sources,
+};
 
+use crate::args::NewsArg;
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
 use crate::error::{CliError, Exit};
 use crate::offline::{BUNDLED_TICKER, Recording, RecordingServer};
+use crate::pdf_sandbox::PdfSandbox;
 
-/// Where filings are read: the SEC's service, or a recording that is served while this lives.
+/// Where evidence is read: the SEC's service, or a recording that is served while this lives, the
+/// user's documents, headlines.
 #[derive(Debug)]
 pub(crate) struct Filings {
-    gatherer: Gatherer,
+    sources: Sources,
+    pdf: Option<Arc<PdfSandbox>>,
     _server: Option<RecordingServer>,
 }
 
@@ -38,6 +45,29 @@ impl Filings {
         }
     }
 
+    /// No filings: documents alone.
+    pub(crate) fn none() -> Self {
+        Self { sources: Sources::default(), pdf: None, _server: None }
+    }
+
+    /// With the documents of a folder. Nothing is read yet.
+    pub(crate) fn with_documents(self, folder: &Path, pdf: Arc<PdfSandbox>) -> Self {
+        let read = DocumentFolder::new(folder.to_owned(), Some(pdf.clone()));
+        Self { sources: self.sources.with_documents(read), pdf: Some(pdf), ..self }
+    }
+
+    /// With headlines. Nobody is asked yet.
+    pub(crate) fn with_news(self, news: &NewsArg) -> Self {
+        Self { sources: self.sources.with_news(news_source(news)), ..self }
+    }
+
+    /// Waits until nothing is left of any sandbox.
+    pub(crate) async fn shut_down(&self) {
+        if let Some(pdf) = &self.pdf {
+            pdf.shut_down().await;
+        }
+    }
+
     async fn recorded(recording: Recording) -> Result<Self, CliError> {
         let name = recording.name();
         let origin = match recording {
@@ -52,7 +82,8 @@ impl Filings {
             cache: None,
             patience: Patience::default(),
         });
-        Ok(Self { gatherer: Gatherer::new(client, origin), _server: Some(server) })
+        let sources = Sources::default().with_filings(Gatherer::new(client, origin));
+        Ok(Self { sources, pdf: None, _server: Some(server) })
     }
 
     fn of_service(loaded: &Loaded) -> Result<Self, CliError> {
@@ -70,20 +101,30 @@ impl Filings {
             cache: Some(loaded.places.folders.cache.join("edgar")),
             patience: Patience::default(),
         });
-        Ok(Self { gatherer: Gatherer::new(client, origin), _server: None })
+        let sources = Sources::default().with_filings(Gatherer::new(client, origin));
+        Ok(Self { sources, pdf: None, _server: None })
     }
 
     /// Gathers what is asked for, now.
     pub(crate) async fn gather(&self, request: &GatherRequest) -> Result<Evidence, CliError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        self.gatherer.gather(request, now_ms).await.map_err(failure)
+        self.sources.gather(request, now_ms).await.map_err(failure)
     }
 }
 
 impl Gathering for Filings {
     fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a> {
-        Gathering::gather(&self.gatherer, request)
+        Gathering::gather(&self.sources, request)
+    }
+}
+
+/// Where headlines come from.
+pub(crate) fn news_source(news: &NewsArg) -> NewsSource {
+    match news {
+        NewsArg::Gdelt => NewsSource::gdelt(),
+        NewsArg::Rss(url) => NewsSource::Feed { url: url.clone() },
+        NewsArg::File(path) => NewsSource::File { path: path.clone() },
     }
 }
 
@@ -119,7 +160,8 @@ fn failure(error: GatherError) -> CliError {
         | GatherFailureKind::AmbiguousTicker
         | GatherFailureKind::Stale
         | GatherFailureKind::NoFacts
-        | GatherFailureKind::NoContact => Exit::Usage,
+        | GatherFailureKind::NoContact
+        | GatherFailureKind::NoDocuments => Exit::Usage,
         _ => Exit::Failed,
     };
     let failed = CliError::new(exit, error.detail);

@@ -1,8 +1,8 @@
 //! Citations as agents write them.
 //!
 //! `[F0:Metric:Period]` a fact, `[E0:accession]` a filing event, `[T0:accession:item:paragraph]` a
-//! passage of a filing, `[N0:n]` a headline, `[A1: basis]` an assumption. Several may stand in one
-//! bracket, divided by `;` or `,`.
+//! passage of a filing, `[U0:document:passage]` one of the user's own documents, `[N0:n]` a headline,
+//! `[A1: basis]` an assumption. Several may stand in one bracket, divided by `;` or `,`.
 
 use super::pattern::Pattern;
 
@@ -21,6 +21,11 @@ pub(super) enum Cited {
         accession: String,
         item: String,
         paragraph: u32,
+    },
+    /// A passage of a document of the user's.
+    Document {
+        document: String,
+        passage: u32,
     },
     Headline {
         number: u32,
@@ -44,7 +49,7 @@ pub(super) struct Citation {
 const MAX_SHOWN: usize = 80;
 
 pub(super) static BRACKETS: Pattern = Pattern::new(
-    r"\[\s*(?P<kind>[A-Z][0-9]{0,2})\s*(?::(?P<rest>[^\[\]]*))?\]|\[\s*(?P<odd>[FETN]0\b[^\[\]]*)\]",
+    r"\[\s*(?P<kind>[A-Z][0-9]{0,2})\s*(?::(?P<rest>[^\[\]]*))?\]|\[\s*(?P<odd>[FETNU]0\b[^\[\]]*)\]",
 );
 
 static KIND: Pattern = Pattern::new(r"^\s*(?P<kind>[A-Z][0-9]{1,2})\s*:(?P<rest>.*)$");
@@ -95,6 +100,10 @@ fn one(kind: &str, id: &str) -> Citation {
             Some(cited) => return Citation { text: shown(&text), cited },
             None => "a passage is cited as [T0:accession:item:paragraph]",
         },
+        "U0" => match document(id) {
+            Some(cited) => return Citation { text: shown(&text), cited },
+            None => "a document is cited as [U0:document:passage]",
+        },
         "N0" => match id.parse() {
             Ok(number) => {
                 return Citation { text: shown(&text), cited: Cited::Headline { number } };
@@ -116,6 +125,13 @@ fn passage(id: &str) -> Option<Cited> {
     let is_whole = parts.next().is_none() && !accession.is_empty() && !item.is_empty();
     let (accession, item) = (accession.to_owned(), plain_item(item));
     is_whole.then_some(Cited::Passage { accession, item, paragraph })
+}
+
+fn document(id: &str) -> Option<Cited> {
+    let (document, passage) = id.split_once(':')?;
+    let passage = passage.trim().trim_start_matches(['p', 'P', '#']).parse().ok()?;
+    let document = document.trim().to_ascii_lowercase();
+    (!document.is_empty()).then_some(Cited::Document { document, passage })
 }
 
 /// `Item 1A.` and `1a` are the same item.

@@ -97,6 +97,11 @@ impl<'a> Context<'a> {
                 let text = text.ok_or("there is no such passage")?;
                 self.passages.push(CitedText::new(text));
             }
+            Cited::Document { document, passage } => {
+                let text = index.document(document, *passage);
+                let text = text.ok_or("there is no such passage in the user's documents")?;
+                self.passages.push(CitedText::new(text));
+            }
             Cited::Headline { number } => {
                 let text = index.headline(*number).ok_or("there is no such headline")?;
                 self.headlines.push(CitedText::new(text));

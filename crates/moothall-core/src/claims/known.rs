@@ -6,7 +6,8 @@ use rust_decimal::Decimal;
 
 use super::citations::plain_item;
 use crate::evidence::{
-    Day, Evidence, Fact, FactId, FilingEvent, Passage, Period, Sheet, Source, Unit,
+    Day, Evidence, Fact, FactId, FilingEvent, Headline, Passage, Period, Sheet, Source, Unit,
+    UserDocument,
 };
 
 /// Everything that a text may cite.
@@ -18,6 +19,8 @@ pub struct Known<'a> {
     pub events: &'a [FilingEvent],
     /// Passages of filings, cited as `[T0:accession:item:paragraph]`.
     pub passages: &'a [Passage],
+    /// The user's own documents, cited as `[U0:document:passage]`.
+    pub documents: &'a [UserDocument],
     /// Headlines, cited as `[N0:number]`.
     pub headlines: &'a [Headline],
 }
@@ -28,18 +31,10 @@ impl<'a> From<&'a Evidence> for Known<'a> {
             sheet: evidence.sheet.as_ref(),
             events: &evidence.events,
             passages: &evidence.passages,
-            headlines: &[],
+            documents: &evidence.documents,
+            headlines: &evidence.headlines,
         }
     }
-}
-
-/// A headline that can be cited as `[N0:number]`. Of an article nothing else is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Headline {
-    /// Its number.
-    pub number: u32,
-    /// What it says.
-    pub text: String,
 }
 
 /// A fact of the sheet with its id.
@@ -58,6 +53,8 @@ pub(super) struct Index<'a> {
     events: BTreeMap<&'a str, &'a FilingEvent>,
     /// By accession, then by item and paragraph.
     passages: BTreeMap<&'a str, BTreeMap<(String, u32), &'a str>>,
+    /// By document and passage.
+    documents: BTreeMap<(&'a str, u32), &'a str>,
     headlines: BTreeMap<u32, &'a str>,
 }
 
@@ -82,12 +79,19 @@ impl<'a> Index<'a> {
             let place = (plain_item(&passage.item), passage.paragraph);
             passages.entry(&passage.accession).or_default().insert(place, &passage.text);
         }
+        let mut documents = BTreeMap::new();
+        for document in known.documents {
+            for passage in &document.passages {
+                documents.insert((document.id.as_str(), passage.number), passage.text.as_str());
+            }
+        }
         let event = |event: &'a FilingEvent| (event.accession.as_str(), event);
         let headline = |headline: &'a Headline| (headline.number, headline.text.as_str());
         Self {
             sheet: known.sheet.map(SheetIndex::new),
             events: known.events.iter().map(event).collect(),
             passages,
+            documents,
             headlines: known.headlines.iter().map(headline).collect(),
         }
     }
@@ -102,6 +106,10 @@ impl<'a> Index<'a> {
 
     pub(super) fn passage(&self, accession: &str, item: &str, paragraph: u32) -> Option<&'a str> {
         self.passages.get(accession)?.get(&(item.to_owned(), paragraph)).copied()
+    }
+
+    pub(super) fn document(&self, document: &str, passage: u32) -> Option<&'a str> {
+        self.documents.get(&(document, passage)).copied()
     }
 
     pub(super) fn headline(&self, number: u32) -> Option<&'a str> {

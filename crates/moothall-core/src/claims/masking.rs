@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 /// Whatever these match is blanked before numbers are read.
 pub(super) static CERTAIN: Pattern = Pattern::new(concat!(
     // Citations, well formed or not.
-    r"\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\]|\[\s*[FETN]0\b[^\[\]]*\]",
+    r"\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\]|\[\s*[FETNU]0\b[^\[\]]*\]",
     // Addresses and accession numbers.
     r"|https?://\S+|\b[0-9]{10}-[0-9]{2}-[0-9]{6}\b",
     // Dates in figures.

@@ -80,7 +80,10 @@ pub(super) fn say(texts: &[CitedText<'_>], number: &PrintedNumber) -> Said {
 }
 
 /// The quotations of a sentence that none of the texts has word for word.
-pub(super) fn misquoted(texts: &[CitedText<'_>], sentence: &str) -> Vec<String> {
+pub(super) fn misquoted<'t>(
+    texts: impl Iterator<Item = &'t CitedText<'t>>,
+    sentence: &str,
+) -> Vec<String> {
     let quotations: Vec<&str> = QUOTATION
         .captures_iter(sentence)
         .filter_map(|found| found.get(1).or_else(|| found.get(2)))
@@ -89,7 +92,7 @@ pub(super) fn misquoted(texts: &[CitedText<'_>], sentence: &str) -> Vec<String> 
     if quotations.is_empty() {
         return Vec::new();
     }
-    let plain: Vec<String> = texts.iter().map(|text| plain(text.text)).collect();
+    let plain: Vec<String> = texts.map(|text| plain(text.text)).collect();
     quotations
         .into_iter()
         .filter(|quotation| !plain.iter().any(|text| has_pieces(text, quotation)))

@@ -35,7 +35,7 @@ fn another_currency_is_another_number() {
 
 #[track_caller]
 fn check_quotes(sentence: &str, expected: &[&str]) {
-    assert_eq!(misquoted(&[CitedText::new(PASSAGE)], sentence), expected, "{sentence}");
+    assert_eq!(misquoted([CitedText::new(PASSAGE)].iter(), sentence), expected, "{sentence}");
 }
 
 #[test]

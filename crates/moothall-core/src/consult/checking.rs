@@ -71,18 +71,25 @@ impl Check {
     }
 }
 
-/// The evidence without passages that speak to models, and a finding for each that was left out:
-/// filings are data, and a filing that gives orders is not shown to anyone who might follow them.
+/// The evidence without passages and headlines that speak to models, and a finding for each that was
+/// left out: sources are data, and a source that gives orders is not shown to anyone who might follow
+/// them.
 pub(super) fn without_injections(mut evidence: Evidence) -> (Evidence, Vec<Finding>) {
     let mut findings = Vec::new();
-    evidence.passages.retain(|passage| match injected_instructions(&passage.text).first() {
+    let mut is_plain = |subject: String, text: &str| match injected_instructions(text).first() {
         None => true,
         Some(phrase) => {
-            let subject = citation(passage);
             findings.push(Finding { severity: Severity::Warn, ..phrase.finding(&subject) });
             false
         }
-    });
+    };
+    evidence.passages.retain(|passage| is_plain(citation(passage), &passage.text));
+    for document in &mut evidence.documents {
+        let id = document.id.clone();
+        let subject = |number: u32| format!("U0:{id}:{number}");
+        document.passages.retain(|passage| is_plain(subject(passage.number), &passage.text));
+    }
+    evidence.headlines.retain(|one| is_plain(format!("N0:{}", one.number), &one.text));
     (evidence, findings)
 }
 
@@ -97,7 +104,7 @@ pub(super) fn is_synthetic(evidence: &Evidence) -> bool {
 
 /// Whether a text has the form of an id of evidence; the checker says whether it names something.
 fn is_id(text: &str) -> bool {
-    ["F0:", "E0:", "T0:", "N0:"].iter().any(|kind| text.starts_with(kind))
+    ["F0:", "E0:", "T0:", "U0:", "N0:"].iter().any(|kind| text.starts_with(kind))
         && !text.contains(['[', ']'])
 }
 

@@ -9,6 +9,7 @@
 mod debate;
 mod facts;
 mod moves;
+mod quotes;
 mod readings;
 mod topics;
 

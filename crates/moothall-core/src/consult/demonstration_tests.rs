@@ -24,7 +24,7 @@ fn gathered(sample: &Sample, ticker: &str, filings: Option<&str>) -> Evidence {
     Evidence {
         company: Company {
             name: sheet.entity.clone(),
-            ticker: Ticker::parse(ticker).unwrap(),
+            ticker: Some(Ticker::parse(ticker).unwrap()),
             cik: Some(sheet.cik),
             industry: None,
             fiscal_year_end: None,
@@ -33,6 +33,8 @@ fn gathered(sample: &Sample, ticker: &str, filings: Option<&str>) -> Evidence {
         },
         provenance: Provenance::Filings,
         sheet: Some(sheet),
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: if events.is_none() { vec!["the list of filings".to_owned()] } else { Vec::new() },
         events: events.unwrap_or_default(),
         passages: Vec::new(),

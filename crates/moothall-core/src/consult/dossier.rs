@@ -3,12 +3,16 @@
 //! One text for everyone who proposes, attacks and defends: the same bytes in every prompt, so that
 //! a provider caches it once. It has a bound in tokens, and what is cut is said to be cut.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::checking::citation;
 use super::proceedings::{Document, Proceedings};
 use super::words::{fit, lines};
-use crate::evidence::{Evidence, FactId, FilingEvent, Passage, Period, Sheet};
+use crate::evidence::{
+    Evidence, FactId, FilingEvent, Headline, Passage, Period, Sheet, UserDocument, UserPassage,
+};
 use crate::model::PromptText;
 use crate::tokens_expected;
 use crate::words::{fenced, fill, one_line};
@@ -25,6 +29,12 @@ const READING_PERCENT: u64 = 20;
 /// Of what they leave: events and passages are kept this part, the table takes the rest.
 const EVENTS_PERCENT: u64 = 12;
 const PASSAGES_PERCENT: u64 = 25;
+const DOCUMENTS_PERCENT: u64 = 30;
+const HEADLINES_PERCENT: u64 = 8;
+
+/// What the sections of the user's documents and of headlines are called.
+const DOCUMENTS: &str = "U0: passages of the user's documents";
+const HEADLINES: &str = "N0: headlines, newest first";
 
 /// What code found in F1 and F2, at most so many lines.
 const MAX_FOUND: usize = 8;
@@ -34,6 +44,7 @@ const REVENUE_YEARS: i32 = 5;
 
 const HEAD: &str = include_str!("prompts/dossier.md");
 const CITE: &str = include_str!("prompts/cite.md");
+const CITE_DOCUMENTS: &str = include_str!("prompts/cite_documents.md");
 const CITE_SYNTHETIC: &str = include_str!("prompts/cite_synthetic.md");
 
 /// The most tokens that evidence takes of a window: a third of it, and not more than 8,000.
@@ -47,9 +58,29 @@ pub(super) fn reading_tokens(window_tokens: u32) -> u64 {
 }
 
 /// How agents cite the evidence of this run.
-pub(super) fn how_to_cite(known: &Proceedings) -> &'static str {
-    if known.is_synthetic() { CITE_SYNTHETIC.trim_end() } else { CITE.trim_end() }
+pub(super) fn how_to_cite(known: &Proceedings) -> Cow<'static, str> {
+    if known.is_synthetic() {
+        return CITE_SYNTHETIC.trim_end().into();
+    }
+    let is_alone = known.is_from_documents();
+    let text = if is_alone { CITE_DOCUMENTS.trim_end() } else { CITE.trim_end() };
+    let Some(evidence) = known.evidence.as_deref() else { return text.into() };
+    let also = [
+        (!is_alone && !evidence.documents.is_empty(), CITE_ALSO_DOCUMENTS),
+        (!evidence.headlines.is_empty(), CITE_ALSO_HEADLINES),
+    ];
+    let also: String = also.iter().filter(|(is, _)| *is).map(|(_, line)| *line).collect();
+    match text.split_once("- [A1:") {
+        Some((before, behind)) if !also.is_empty() => {
+            format!("{before}{also}- [A1:{behind}").into()
+        }
+        _ => text.into(),
+    }
 }
+
+const CITE_ALSO_DOCUMENTS: &str = "- [U0:plan:3] is a passage of the user's own documents; words in quotation marks must be its own, and a number must stand in it.\n";
+const CITE_ALSO_HEADLINES: &str =
+    "- [N0:4] is a headline: something was printed, which does not make it true.\n";
 
 /// The dossier.
 pub(super) fn dossier(known: &Proceedings, window_tokens: u32) -> PromptText {
@@ -72,7 +103,13 @@ pub(super) fn for_financial(known: &Proceedings, window_tokens: u32) -> String {
     let mut room = Room::new(head(known), dossier_tokens(window_tokens));
     let all = room.left();
     match known.evidence.as_deref().and_then(|evidence| evidence.sheet.as_ref()) {
-        Some(sheet) => room.add_table(sheet, all),
+        Some(sheet) => {
+            let documents = documents_of(known);
+            let kept = if documents.is_empty() { 0 } else { all * DOCUMENTS_PERCENT / 100 };
+            room.add_table(sheet, all - kept);
+            room.add_documents(documents, has_digit);
+        }
+        None if known.is_from_documents() => room.add_documents(documents_of(known), has_digit),
         None => {
             room.add("Financial data", known.financials.as_deref().unwrap_or_default(), all);
         }
@@ -94,14 +131,21 @@ pub(super) fn for_trend(known: &Proceedings, window_tokens: u32) -> String {
     room.add("F0: revenue", &revenue, all);
     let half = room.left() / 2;
     room.add("E0: filing events, newest first", &event_lines(&evidence.events), half);
-    let rest = room.left();
+    let headlines = headline_lines(&evidence.headlines);
+    let left = room.left();
+    let for_headlines = needs(&headlines, HEADLINES_PERCENT, left);
+    let for_documents = if evidence.documents.is_empty() { 0 } else { left / 2 };
+    let rest = left - for_headlines - for_documents;
     room.add("T0: passages of the annual report", &passage_lines(&evidence.passages), rest);
+    room.keep(for_headlines, |room| room.add_documents(&evidence.documents, |_| true));
+    let rest = room.left();
+    room.add(HEADLINES, &headlines, rest);
     room.text
 }
 
 fn head(known: &Proceedings) -> String {
-    let (company, source) = (known.company(), known.source_line());
-    let values = [("company", &*company), ("source", &*source), ("cite", how_to_cite(known))];
+    let (company, source, cite) = (known.company(), known.source_line(), how_to_cite(known));
+    let values = [("company", &*company), ("source", &*source), ("cite", &*cite)];
     let mut head = fill(HEAD, &values) + "\n";
     let Some(evidence) = known.evidence.as_deref() else { return head };
     let unread = [("F1", known.failures.get("F1")), ("F2", known.failures.get("F2"))];
@@ -123,20 +167,43 @@ fn head(known: &Proceedings) -> String {
 /// for the others as far as they need it.
 fn filed(room: &mut Room, evidence: &Evidence) {
     let (events, passages) = (event_lines(&evidence.events), passage_lines(&evidence.passages));
-    let needs = |text: &str, percent: u64, left: u64| match text {
-        "" => 0,
-        text => (tokens_expected(text) + FRAME_TOKENS).min(left * percent / 100),
-    };
+    let headlines = headline_lines(&evidence.headlines);
     let left = room.left();
     let for_events = needs(&events, EVENTS_PERCENT, left);
     let for_passages = needs(&passages, PASSAGES_PERCENT, left);
+    let for_headlines = needs(&headlines, HEADLINES_PERCENT, left);
+    let for_documents = match evidence.documents.is_empty() {
+        true => 0,
+        false => left * DOCUMENTS_PERCENT / 100,
+    };
+    let for_own = for_documents + for_headlines;
     if let Some(sheet) = &evidence.sheet {
-        room.add_table(sheet, left.saturating_sub(for_events + for_passages));
+        room.add_table(sheet, left.saturating_sub(for_events + for_passages + for_own));
     }
-    let left = room.left().saturating_sub(for_passages);
+    let left = room.left().saturating_sub(for_passages + for_own);
     room.add("E0: filing events, newest first", &events, left);
-    let left = room.left();
+    let left = room.left().saturating_sub(for_own);
     room.add("T0: passages of the annual report", &passages, left);
+    room.keep(for_headlines, |room| room.add_documents(&evidence.documents, |_| true));
+    let left = room.left();
+    room.add(HEADLINES, &headlines, left);
+}
+
+/// What a section takes, at most a part of what is left.
+fn needs(text: &str, percent: u64, left: u64) -> u64 {
+    match text {
+        "" => 0,
+        text => (tokens_expected(text) + FRAME_TOKENS).min(left * percent / 100),
+    }
+}
+
+fn documents_of(known: &Proceedings) -> &[UserDocument] {
+    known.evidence.as_deref().map_or(&[], |evidence| &evidence.documents)
+}
+
+/// Whether a passage says a number.
+fn has_digit(passage: &UserPassage) -> bool {
+    passage.text.contains(|letter: char| letter.is_ascii_digit())
 }
 
 /// A text that grows within a bound.
@@ -171,6 +238,23 @@ impl Room {
         let most = most.min(self.left()).saturating_sub(FRAME_TOKENS);
         let table = sheet.table(most);
         self.add("F0: the fact table", &table, most + FRAME_TOKENS);
+    }
+
+    /// Does something with so many tokens less.
+    fn keep(&mut self, tokens: u64, work: impl FnOnce(&mut Self)) {
+        let tokens = tokens.min(self.left());
+        self.all -= tokens;
+        work(self);
+        self.all += tokens;
+    }
+
+    /// Adds passages of the user's documents: the first of each, then the second of each, until there
+    /// is no more room; what is left out is said.
+    fn add_documents(&mut self, documents: &[UserDocument], wanted: fn(&UserPassage) -> bool) {
+        let most = self.left().saturating_sub(3 * FRAME_TOKENS);
+        let body = document_lines(documents, wanted, most);
+        let left = self.left();
+        self.add(DOCUMENTS, &body, left);
     }
 
     /// The sum over parts is never smaller than what the whole is counted as.
@@ -220,6 +304,53 @@ fn passage_lines(passages: &[Passage]) -> String {
         format!("[{}] {words}\n", citation(passage))
     };
     passages.iter().map(line).collect()
+}
+
+fn document_lines(
+    documents: &[UserDocument],
+    wanted: fn(&UserPassage) -> bool,
+    most: u64,
+) -> String {
+    let wanted: Vec<Vec<&UserPassage>> = documents
+        .iter()
+        .map(|document| document.passages.iter().filter(|passage| wanted(passage)).collect())
+        .collect();
+    let longest = wanted.iter().map(Vec::len).max().unwrap_or(0);
+    let all: usize = wanted.iter().map(Vec::len).sum();
+    let mut chosen: BTreeMap<(usize, usize), String> = BTreeMap::new();
+    let mut used = 0;
+    for at in 0..longest {
+        let before = chosen.len();
+        for (place, (document, passages)) in documents.iter().zip(&wanted).enumerate() {
+            let Some(passage) = passages.get(at) else { continue };
+            let words = one_line(&lines(&passage.text, 4_096), 1_300);
+            let line = format!("[{}] {words}\n", document.citation(passage));
+            let needed = tokens_expected(&line);
+            if used + needed <= most {
+                used += needed;
+                chosen.insert((place, at), line);
+            }
+        }
+        if chosen.len() == before {
+            break;
+        }
+    }
+    let left_out = all - chosen.len();
+    let mut text: String = chosen.into_values().collect();
+    if left_out > 0 && !text.is_empty() {
+        let _ = writeln!(text, "({left_out} more passages have no room here)");
+    }
+    text
+}
+
+fn headline_lines(headlines: &[Headline]) -> String {
+    let mut text = String::new();
+    for one in headlines {
+        let day = one.published.map(|day| format!(" {day}")).unwrap_or_default();
+        let (source, words) = (one_line(&one.source, 80), one_line(&one.text, 240));
+        let _ = writeln!(text, "[N0:{}]{day} {source}: {words}", one.number);
+    }
+    text
 }
 
 fn revenue_lines(sheet: &Sheet) -> String {

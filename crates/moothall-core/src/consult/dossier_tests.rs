@@ -4,7 +4,10 @@ use super::*;
 use crate::Severity;
 use crate::consult::outcome::finding;
 use crate::consult::{ConsultInput, Failure};
+use crate::evidence::documents::{FoundDocument, documents};
+use crate::evidence::news::{FoundHeadline, headlines};
 use crate::evidence::test_data::{ALL, APPLE};
+use crate::evidence::{DocumentKind, Provenance};
 
 fn known(evidence: Evidence) -> Proceedings {
     let document = |text: &str| Some(Document { text: text.to_owned(), check: Check::default() });
@@ -40,6 +43,74 @@ fn what_the_two_readers_are_shown_has_this_form() {
     insta::assert_snapshot!("for_trend", for_trend(&known, 200_000));
 }
 
+/// The documents of a company that files nothing, and a headline about it.
+fn from_documents() -> Evidence {
+    let found = |name: &str, kind, text: &str| FoundDocument {
+        name: name.to_owned(),
+        kind,
+        sha256: crate::Sha256Hex::of(text.as_bytes()),
+        bytes: text.len() as u64,
+        text: text.to_owned(),
+    };
+    let (documents, _) = documents(vec![
+        found("plan.md", DocumentKind::Markdown, "# Prices\nUp 4% in May.\n\nTwo dealers left."),
+        found("sales.csv", DocumentKind::Csv, "Year,Revenue\n2024,$11\n2025,$12\n"),
+    ]);
+    let headline = FoundHeadline {
+        title: "Acme opens a plant".to_owned(),
+        url: "https://times.example/1".to_owned(),
+        source: "Example Times".to_owned(),
+        published: crate::evidence::Day::parse("2026-01-30"),
+    };
+    let mut evidence = made_up();
+    evidence.company.name = "Acme".to_owned();
+    evidence.company.ticker = None;
+    evidence.provenance = Provenance::Documents { name: "papers".to_owned() };
+    evidence.documents = documents;
+    evidence.headlines = headlines(vec![headline], None);
+    evidence
+}
+
+#[test]
+fn a_dossier_of_documents_has_this_form() {
+    let known =
+        Proceedings { evidence: Some(Box::new(from_documents())), ..Proceedings::default() };
+    assert_eq!(known.company(), "Acme");
+    insta::assert_snapshot!("of_documents", &*dossier(&known, 200_000));
+    insta::assert_snapshot!("for_financial_of_documents", for_financial(&known, 200_000));
+    insta::assert_snapshot!("for_trend_of_documents", for_trend(&known, 200_000));
+}
+
+#[test]
+fn every_document_is_shown_before_any_is_shown_in_full() {
+    let mut evidence = from_documents();
+    let [plan, sales] = evidence.documents.as_mut_slice() else { panic!("two documents") };
+    let long = UserPassage { number: 1, text: "Words and more words. ".repeat(40) };
+    plan.passages = (1..=100).map(|number| UserPassage { number, ..long.clone() }).collect();
+    sales.passages.truncate(1);
+    let known = Proceedings { evidence: Some(Box::new(evidence)), ..Proceedings::default() };
+    let text = dossier(&known, 8_192);
+    assert!(text.contains("[U0:sales:1]") && text.contains("[U0:plan:1]"), "{text}");
+    assert!(
+        !text.contains("[U0:plan:99]") && text.contains("more passages have no room"),
+        "{text}"
+    );
+}
+
+#[test]
+fn filings_and_documents_stand_side_by_side() {
+    let (mut both, own) = (evidence(), from_documents());
+    both.documents = own.documents;
+    both.headlines = own.headlines;
+    let known = known(both);
+    let text = dossier(&known, 200_000);
+    assert!(text.contains("and your documents, up to 2026-03-01"), "{text}");
+    for part in ["## F0", "## E0", "## T0", "## U0", "## N0", "- [U0:plan:3] is a", "- [N0:4] is a"]
+    {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+}
+
 #[test]
 fn a_fictional_company_is_called_that() {
     let mut evidence = evidence();
@@ -57,6 +128,9 @@ fn everything_fits_every_window() {
     let evidence = long.evidence.as_mut().unwrap();
     evidence.passages = vec![Passage { text: passage.text.repeat(14), ..passage }; 40];
     evidence.events = vec![event; 40];
+    let own = from_documents();
+    evidence.headlines = vec![own.headlines[0].clone(); 40];
+    evidence.documents = vec![own.documents[0].clone(); 40];
     for reading in [&mut long.f1, &mut long.f2] {
         let reading = reading.as_mut().unwrap();
         reading.text = "Revenue was $1,250 million in FY2025 [F0:Revenue:FY2025].\n".repeat(200);

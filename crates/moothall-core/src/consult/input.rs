@@ -8,6 +8,7 @@ use super::terms::Terms;
 use crate::debate::{Calls, InvalidDebate};
 use crate::evidence::Day;
 use crate::model::ModelName;
+use crate::words::one_line;
 use crate::{NotCanonical, Sha256Hex, canonical_json};
 
 /// A company, a committee and who speaks for it.
@@ -37,8 +38,12 @@ pub struct ConsultInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatherRequest {
-    /// In capitals, as listed.
+    /// In capitals, as listed; empty for a company that is not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ticker: String,
+    /// What a company that is not listed is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Where the evidence comes from.
     pub source: EvidenceSource,
     /// Only what was filed on or before this day.
@@ -47,9 +52,23 @@ pub struct GatherRequest {
     /// Takes a company that has filed no annual report for 18 months.
     #[serde(default)]
     pub allow_stale: bool,
+    /// The user's own documents, by what their folder is called. Where it is, whoever gathers knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<String>,
+    /// Headlines, by what their source is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<String>,
 }
 
 impl GatherRequest {
+    /// Whom it is about: the ticker, or the name of a company that has none.
+    pub fn subject(&self) -> &str {
+        match &self.name {
+            Some(name) if self.ticker.is_empty() => name,
+            _ => &self.ticker,
+        }
+    }
+
     /// The hash that the journal compares.
     pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
         Ok(Sha256Hex::of(canonical_json(self)?.as_bytes()))
@@ -63,6 +82,8 @@ pub enum EvidenceSource {
     /// Real filings, from the service or from a recording of it.
     #[default]
     Filings,
+    /// The user's own documents and nothing else.
+    Files,
     /// A model makes it up. Marked wherever it is shown.
     Synthetic,
 }
@@ -96,6 +117,8 @@ pub enum GatherFailureKind {
     Unavailable,
     /// The answer cannot be read.
     Unreadable,
+    /// The folder of documents cannot be read, or nothing in it can.
+    NoDocuments,
 }
 
 /// Which model speaks for whom.
@@ -161,6 +184,12 @@ pub enum InvalidConsult {
     /// Not a ticker.
     #[error("`{0}` is not a ticker: capital letters, digits, `.` and `-`, at most 10")]
     Ticker(String),
+    /// Not a name.
+    #[error("a company's name has 1 to {most} characters on one line", most = ConsultInput::LONGEST_NAME)]
+    Name,
+    /// A company that is not listed files nothing.
+    #[error("a company without a ticker is consulted about from documents")]
+    NothingFiled,
     /// No move, or more than the committee makes.
     #[error("the number of moves is from 1 to {most}")]
     Moves {
@@ -191,13 +220,26 @@ impl ConsultInput {
     /// The smallest window in which evidence, a move and a few messages fit.
     pub const LEAST_WINDOW: u32 = 2_048;
 
+    /// The longest name of a company that is not listed.
+    pub const LONGEST_NAME: usize = 80;
+
     /// Whether a run can be made of it.
     pub fn validate(&self) -> Result<(), InvalidConsult> {
-        let ticker = &self.gather.ticker;
+        let GatherRequest { ticker, name, source, .. } = &self.gather;
         let plain = |byte: u8| {
             byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
         };
-        if ticker.is_empty() || ticker.len() > 10 || !ticker.bytes().all(plain) {
+        if let Some(name) = name {
+            let is_name = !name.is_empty() && one_line(name, Self::LONGEST_NAME) == *name;
+            if !is_name {
+                return Err(InvalidConsult::Name);
+            }
+        }
+        if ticker.is_empty() && name.is_some() {
+            if *source != EvidenceSource::Files {
+                return Err(InvalidConsult::NothingFiled);
+            }
+        } else if ticker.is_empty() || ticker.len() > 10 || !ticker.bytes().all(plain) {
             return Err(InvalidConsult::Ticker(ticker.chars().take(20).collect()));
         }
         self.committee.validate()?;

@@ -10,7 +10,7 @@ use super::review::LastWord;
 use crate::Finding;
 use crate::child::Isolation;
 use crate::debate::{Debated, Scorecard};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
 use crate::words::one_line;
 
@@ -155,15 +155,21 @@ impl Proceedings {
         self.evidence.as_deref().is_some_and(is_synthetic)
     }
 
+    /// Whether the user's documents are all there is.
+    pub(super) fn is_from_documents(&self) -> bool {
+        let provenance = self.evidence.as_ref().map(|evidence| &evidence.provenance);
+        matches!(provenance, Some(Provenance::Documents { .. }))
+    }
+
     /// The company as prompts and documents name it.
     pub fn company(&self) -> String {
         let Some(evidence) = &self.evidence else { return "the company".to_owned() };
         let company = &evidence.company;
-        let ticker = company.ticker.as_str();
-        let name = if company.name == ticker {
-            ticker.to_owned()
-        } else {
-            format!("{} ({ticker})", company.name)
+        let name = match &company.ticker {
+            Some(ticker) if company.name != ticker.as_str() => {
+                format!("{} ({ticker})", company.name)
+            }
+            _ => company.name.clone(),
         };
         if company.fictional { format!("{name}, a fictional company") } else { name }
     }
@@ -174,14 +180,19 @@ impl Proceedings {
         if is_synthetic(evidence) {
             return format!("{SYNTHETIC_MARK}. None of it is real.");
         }
+        let beside = match &evidence.provenance {
+            Provenance::Documents { .. } => "",
+            _ if evidence.documents.is_empty() => "",
+            _ => " and your documents",
+        };
         let from = match (&evidence.sheet, evidence.company.fictional) {
             (_, true) => {
                 "FICTIONAL: this company exists only to show how the program works.".into()
             }
             (Some(sheet), false) => {
-                format!("From {}, up to {}.", evidence.provenance, sheet.as_of)
+                format!("From {}{beside}, up to {}.", evidence.provenance, sheet.as_of)
             }
-            (None, false) => format!("From {}.", evidence.provenance),
+            (None, false) => format!("From {}{beside}.", evidence.provenance),
         };
         match &evidence.sheet {
             // The beginning is enough to tell two sheets apart; a digit is a token.

@@ -20,6 +20,8 @@ const TOKENS_A_WORD: u64 = 4;
 
 const FINANCIAL: &str = include_str!("prompts/financial.md");
 const TREND: &str = include_str!("prompts/trend.md");
+const FINANCIAL_DOCUMENTS: &str = include_str!("prompts/financial_documents.md");
+const TREND_DOCUMENTS: &str = include_str!("prompts/trend_documents.md");
 const ANALYST: &str = include_str!("prompts/analyst.md");
 const PROPOSE: &str = include_str!("prompts/propose.md");
 const BRIEF: &str = include_str!("prompts/brief.md");
@@ -57,9 +59,11 @@ pub(super) fn synthesize(
 pub(super) fn infer(input: &ConsultInput, known: &Proceedings, purpose: Purpose) -> ModelRequest {
     let window = input.calls.window_tokens;
     let (template, evidence) = if purpose == Purpose::InferTrend {
-        (TREND, dossier::for_trend(known, window))
+        let template = if known.is_from_documents() { TREND_DOCUMENTS } else { TREND };
+        (template, dossier::for_trend(known, window))
     } else {
-        (FINANCIAL, dossier::for_financial(known, window))
+        let template = if known.is_from_documents() { FINANCIAL_DOCUMENTS } else { FINANCIAL };
+        (template, dossier::for_financial(known, window))
     };
     let instructions = Block::new(written(template, input, known));
     let mut turn = Turn::user(evidence);
@@ -77,6 +81,7 @@ pub(super) fn propose(
     let dossier = known.dossier.clone().unwrap_or_default();
     let share = if share == 1 { "1 move".to_owned() } else { format!("{share} moves") };
     let company = known.company();
+    let example = if known.is_from_documents() { "U0:plan:3" } else { "F0:Revenue:FY2025" };
     let persona = fill(
         ANALYST,
         &[
@@ -84,6 +89,7 @@ pub(super) fn propose(
             ("company", &company),
             ("share", &share),
             ("lens", &analyst.lens),
+            ("example", example),
         ],
     );
     let system = vec![
@@ -148,7 +154,7 @@ fn written(template: &str, input: &ConsultInput, known: &Proceedings) -> String 
     let tokens = dossier::reading_tokens(input.calls.window_tokens);
     let words = (tokens / TOKENS_A_WORD).max(40).to_string();
     let (company, cite) = (known.company(), dossier::how_to_cite(known));
-    fill(template, &[("company", &company), ("words", &words), ("cite", cite)])
+    fill(template, &[("company", &company), ("words", &words), ("cite", &cite)])
 }
 
 fn request(

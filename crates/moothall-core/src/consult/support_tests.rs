@@ -63,7 +63,7 @@ pub(super) fn evidence() -> Evidence {
     Evidence {
         company: Company {
             name: "Small Works".to_owned(),
-            ticker: Ticker::parse("SMW").unwrap(),
+            ticker: Some(Ticker::parse("SMW").unwrap()),
             cik: None,
             industry: None,
             fiscal_year_end: None,
@@ -87,6 +87,8 @@ pub(super) fn evidence() -> Evidence {
             text: "We depend on one supplier for a part that is used in all of our products."
                 .to_owned(),
         }],
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: Vec::new(),
         sources: Vec::new(),
     }
@@ -110,6 +112,9 @@ pub(super) fn input() -> ConsultInput {
             source: EvidenceSource::Filings,
             as_of: None,
             allow_stale: false,
+            name: None,
+            documents: None,
+            news: None,
         },
         committee: board(),
         moves: None,

@@ -186,6 +186,8 @@ impl Consult {
                 sheet: None,
                 events: Vec::new(),
                 passages: Vec::new(),
+                documents: Vec::new(),
+                headlines: Vec::new(),
                 ..evidence
             };
         }
@@ -252,7 +254,7 @@ impl Workflow for Consult {
         step.publish
             .push(RunEvent::of_run(RunEventBody::RunStarted { workflow: Self::NAME.to_owned() }));
         step.publish.push(RunEvent::of_run(RunEventBody::ConsultStarted {
-            ticker: input.gather.ticker.clone(),
+            ticker: input.gather.subject().to_owned(),
             rounds: input.committee.rounds,
             moves: input.all_moves(),
             provenance: input.gather.source,

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::cik::Cik;
+use super::documents::UserDocument;
 use super::events::FilingEvent;
 use super::fact::Filed;
+use super::news::Headline;
 use super::passages::Passage;
 use super::sheet::Sheet;
 use super::submissions::is_annual;
@@ -22,8 +24,9 @@ const WARN_AFTER_DAYS: i32 = 100;
 pub struct Company {
     /// Its name.
     pub name: String,
-    /// The symbol it was asked for by.
-    pub ticker: Ticker,
+    /// The symbol it was asked for by; a company that is not listed has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticker: Option<Ticker>,
     /// The number of the filer; what is not from filings has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cik: Option<Cik>,
@@ -52,6 +55,11 @@ pub enum Provenance {
         /// What the recording is called.
         name: String,
     },
+    /// The user's own documents and nothing else.
+    Documents {
+        /// What their folder is called.
+        name: String,
+    },
     /// A model made it up. Every page that uses it says so.
     Synthetic,
 }
@@ -61,6 +69,7 @@ impl fmt::Display for Provenance {
         match self {
             Self::Filings => f.write_str("SEC filings"),
             Self::Recorded { name } => write!(f, "the recording {name}"),
+            Self::Documents { name } => write!(f, "your documents ({name})"),
             Self::Synthetic => f.write_str("invented by a model"),
         }
     }
@@ -71,7 +80,7 @@ impl fmt::Display for Provenance {
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
     /// Its address at the SEC, also where it was recorded; `recording:…` of a company that does not
-    /// exist.
+    /// exist, `document:…` of a user's file, `news:…` of headlines.
     pub url: String,
     /// The hash of its bytes.
     pub sha256: Sha256Hex,
@@ -93,6 +102,12 @@ pub struct Evidence {
     pub events: Vec<FilingEvent>,
     /// T0: what the company says about itself.
     pub passages: Vec<Passage>,
+    /// U0: the user's own documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<UserDocument>,
+    /// N0: headlines, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headlines: Vec<Headline>,
     /// What should be here and is not, and why.
     pub missing: Vec<String>,
     /// The documents behind all of it.

@@ -10,7 +10,7 @@ fn day(text: &str) -> Day {
 fn company() -> Company {
     Company {
         name: "Helix Instruments, Inc. (fictional)".to_owned(),
-        ticker: Ticker::parse("HLXI").unwrap(),
+        ticker: Some(Ticker::parse("HLXI").unwrap()),
         cik: Cik::new(9_990_001),
         industry: None,
         fiscal_year_end: Some("12-31".to_owned()),
@@ -32,6 +32,8 @@ fn evidence(sample: &Sample, as_of: &str, results_filed: &str) -> Evidence {
             items: ItemCode::list("2.02,9.01"),
         }],
         passages: Vec::new(),
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: Vec::new(),
         sources: Vec::new(),
     }

@@ -15,7 +15,7 @@ pub fn export(view: &ConsultView) -> Value {
         moves.iter().map(|ranked| ranked_move(view, ranked)).collect()
     };
     json!({
-        "company_ticker": view.input.gather.ticker,
+        "company_ticker": view.input.gather.subject(),
         "company": view.evidence().map(|evidence| &evidence.company),
         "provenance": view.evidence().map(|evidence| &evidence.provenance),
         "sheet_sha256": ranked.and_then(|ranked| ranked.sheet_sha256),

@@ -8,7 +8,7 @@ use crate::consult::{
     Approval, Consult, ConsultInput, Move, Proceedings, Ranked, outcome_of, settle,
 };
 use crate::debate::{Debate, Debated, Entry};
-use crate::evidence::{Day, Evidence};
+use crate::evidence::{Day, Evidence, UserPassage};
 use crate::replay::{Known, replay};
 use crate::{Conclusion, EffectId, EffectResult, Outcome};
 
@@ -119,5 +119,15 @@ fn news(evidence: &Evidence) -> String {
         let (accession, item, number) = (&passage.accession, &passage.item, passage.paragraph);
         format!("- {} [T0:{accession}:{item}:{number}]\n", passage.text)
     });
-    events.chain(passages).collect()
+    let documents = evidence.documents.iter().flat_map(|document| {
+        let line = |passage: &UserPassage| {
+            format!("- {} [{}]\n", passage.text, document.citation(passage))
+        };
+        document.passages.iter().map(line)
+    });
+    let headlines = evidence.headlines.iter().map(|one| {
+        let day = one.published.map(|day| format!("{day} ")).unwrap_or_default();
+        format!("- {day}{}: {} [N0:{}] {}\n", one.source, one.text, one.number, one.url)
+    });
+    events.chain(passages).chain(documents).chain(headlines).collect()
 }

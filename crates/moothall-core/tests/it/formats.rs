@@ -166,6 +166,9 @@ fn gather_request() -> GatherRequest {
         source: EvidenceSource::Filings,
         as_of: Some(day("2026-01-31")),
         allow_stale: true,
+        name: None,
+        documents: None,
+        news: None,
     }
 }
 
@@ -177,7 +180,7 @@ fn evidence() -> Evidence {
     Evidence {
         company: Company {
             name: "Moot Inc.".to_owned(),
-            ticker: "MOOT".parse().unwrap(),
+            ticker: Some("MOOT".parse().unwrap()),
             cik: Some(serde_json::from_value(json!(320_193)).unwrap()),
             industry: Some("Halls".to_owned()),
             fiscal_year_end: Some("09-26".to_owned()),
@@ -200,6 +203,8 @@ fn evidence() -> Evidence {
             paragraph: 3,
             text: "Halls may stand empty.".to_owned(),
         }],
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: vec!["no facts".to_owned()],
         sources: vec![SourceFile {
             url: "recording:facts".to_owned(),

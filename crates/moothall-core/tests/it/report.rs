@@ -30,6 +30,9 @@ fn input() -> ConsultInput {
             source: EvidenceSource::Filings,
             as_of: None,
             allow_stale: false,
+            name: None,
+            documents: None,
+            news: None,
         },
         committee,
         moves: Some(5),
@@ -48,7 +51,7 @@ fn evidence() -> Evidence {
     Evidence {
         company: Company {
             name: sheet.entity.clone(),
-            ticker: "HLXI".parse().unwrap(),
+            ticker: Some("HLXI".parse().unwrap()),
             cik: Some(sheet.cik),
             industry: None,
             fiscal_year_end: None,
@@ -59,6 +62,8 @@ fn evidence() -> Evidence {
         sheet: Some(sheet),
         events: Vec::new(),
         passages: Vec::new(),
+        documents: Vec::new(),
+        headlines: Vec::new(),
         missing: Vec::new(),
         sources: Vec::new(),
     }

@@ -35,6 +35,9 @@ fn request() -> GatherRequest {
         source: EvidenceSource::Filings,
         as_of: None,
         allow_stale: false,
+        name: None,
+        documents: None,
+        news: None,
     }
 }
 
@@ -71,7 +74,7 @@ async fn everything_is_gathered_about_the_fictional_company() {
         evidence.company,
         Company {
             name: "Helix Instruments, Inc. (fictional)".to_owned(),
-            ticker: Ticker::parse("HLXI").unwrap(),
+            ticker: Some(Ticker::parse("HLXI").unwrap()),
             cik: moothall_core::evidence::Cik::new(9_990_001),
             industry: Some("Laboratory Analytical Instruments".to_owned()),
             fiscal_year_end: Some("12-31".to_owned()),
@@ -99,6 +102,27 @@ async fn everything_is_gathered_about_the_fictional_company() {
         ]
     );
     assert_eq!(evidence.warnings(), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_annual_report_is_fetched_from_the_archives_once_and_kept() {
+    const REPORT: &str = "/Archives/edgar/data/9990001/000999000126000008/hlxi-20251231.htm";
+    let server = EdgarServer::recording(recording(), BTreeMap::new()).await;
+    let cache = tempfile::tempdir().unwrap();
+    let gatherer = || {
+        let client = EdgarClient::new(EdgarOptions {
+            endpoints: Endpoints::at(&server.base),
+            contact: None,
+            cache: Some(cache.path().to_owned()),
+            patience: Patience { retries: 0, ..Patience::default() },
+        });
+        Gatherer::new(client, fiction())
+    };
+    let first = gatherer().gather(&request(), NOW_MS).await.unwrap();
+    let later = gatherer().gather(&request(), NOW_MS + YEAR_MS).await.unwrap();
+    assert!(!first.passages.is_empty());
+    assert_eq!(first.passages, later.passages);
+    assert_eq!(server.asked().iter().filter(|asked| asked.path == REPORT).count(), 1);
 }
 
 #[tokio::test]

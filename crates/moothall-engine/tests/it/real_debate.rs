@@ -23,7 +23,7 @@ struct Real {
 async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
     let state = tempfile::tempdir().unwrap();
     let options = HostOptions {
-        images: images(),
+        images: images("debate"),
         cache: target().join("tmp/sandboxes"),
         state: state.path().to_owned(),
         guest: guest(),
@@ -41,15 +41,15 @@ async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
 }
 
 /// The images: `MOOTHALL_TEST_IMAGES`, or where `.ci/run` builds them.
-fn images() -> PathBuf {
+pub(crate) fn images(name: &str) -> PathBuf {
     let given = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
     let images = given.unwrap_or_else(|| {
         let home = std::env::var_os("HOME").expect("a home");
         Path::new(&home).join(".cache/moothall/images-data/images")
     });
     assert!(
-        images.join("tags/debate").exists(),
-        "there is no image `debate` in {}: run `moothall image build debate` with that folder, or \
+        images.join("tags").join(name).exists(),
+        "there is no image `{name}` in {}: run `moothall image build {name}` with that folder, or \
          set MOOTHALL_TEST_IMAGES",
         images.display()
     );
@@ -57,7 +57,7 @@ fn images() -> PathBuf {
 }
 
 /// The agent's static binary: `MOOTHALL_TEST_GUEST`, or where `cargo xtask guest` puts it.
-fn guest() -> &'static [u8] {
+pub(crate) fn guest() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
     GUEST.get_or_init(|| {
         let given = std::env::var_os("MOOTHALL_TEST_GUEST").map(PathBuf::from);
@@ -68,7 +68,7 @@ fn guest() -> &'static [u8] {
     })
 }
 
-fn jail() -> JailCommand {
+pub(crate) fn jail() -> JailCommand {
     let program = profile().join("moothall-jail");
     assert!(program.exists(), "there is no jail: run `cargo build -p moothall-sandbox --bins`");
     JailCommand { program, args: Vec::new() }
@@ -80,7 +80,7 @@ fn profile() -> PathBuf {
     test.ancestors().nth(2).expect("a folder of programs").to_owned()
 }
 
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     profile().parent().expect("a target folder").to_owned()
 }
 

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use moothall_core::MicroUsd;
-use moothall_core::consult::EvidenceSource;
 use moothall_core::evidence::Day;
 use moothall_core::model::ModelName;
 use serde::{Deserialize, Serialize};
 
 use super::EvidenceFlags;
+use super::sources::{NewsArg, SourceArg};
 use crate::config::EngineChoice;
 
 const CONSULT_EXAMPLES: &str = "\
@@ -21,20 +21,32 @@ that were under way are asked again. `moothall cancel` ends a run for good.
 HLXI, Helix Instruments, is a company that does not exist. Its filings come with the program, so
 that it can be tried without a key, without a network and without any other file.
 
+Documents of your own are Markdown, text, CSV and PDF in a folder; agents cite them as [U0:plan:3],
+and code checks every quotation and number against the passage. PDFs are read in a sandbox only.
+Of news, headline, link, day and source are kept, and are cited as [N0:1].
+
 Examples:
   moothall consult HLXI --model demo
+  moothall consult --name Acme --source files ./documents --model demo
   moothall consult AAPL --estimate
   moothall consult AAPL --moves 5 --rounds 4 --budget 0.50
   moothall consult AAPL --brief \"Shall we grow abroad? No new debt.\" --pause-after moves
+  moothall consult AAPL --source filings,files ./documents --news gdelt
   moothall consult AAPL --model-for critic=openai/gpt-5-mini --memo aapl.md
   moothall consult MSFT --as-of 2025-12-31 --committee my-board.toml --json --yes";
 
 #[derive(Debug, Args)]
 #[command(after_help = CONSULT_EXAMPLES)]
 pub(crate) struct ConsultArgs {
-    /// The company: its ticker, as listed in the United States
+    /// The company: its ticker, as listed in the United States; left out with --name
     #[arg(value_name = "TICKER")]
-    pub(crate) ticker: String,
+    pub(crate) ticker: Option<String>,
+    /// The folder of your own documents, with `--source files` or `--source filings,files`
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// A company that is not listed, by its name; with `--source files DIR`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Model that speaks for everyone, as provider/name, or `demo` [default: from the configuration
     /// or the key that is present]
     #[arg(short, long, value_name = "MODEL")]
@@ -59,8 +71,17 @@ pub(crate) struct ConsultArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) committee: Option<String>,
     /// Where the evidence comes from
-    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = SourceArg::Filings)]
-    pub(crate) source: SourceArg,
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SOURCE",
+        value_delimiter = ',',
+        default_value = "filings"
+    )]
+    pub(crate) source: Vec<SourceArg>,
+    /// Add headlines with their links: `gdelt`, `rss:URL`, or a file of either [default: none]
+    #[arg(long, value_name = "gdelt|rss:URL|FILE")]
+    pub(crate) news: Option<NewsArg>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
     /// What the moves are for, in your words or a file of them: a question, goals, constraints; every
@@ -127,24 +148,6 @@ pub(crate) struct ConsultArgs {
 pub(crate) enum PauseAfter {
     /// The moves are made and checked, and nothing is debated yet
     Moves,
-}
-
-/// Where the evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SourceArg {
-    /// What the company filed with the SEC
-    Filings,
-    /// A model makes it up; marked wherever it is shown
-    Synthetic,
-}
-
-impl From<SourceArg> for EvidenceSource {
-    fn from(source: SourceArg) -> Self {
-        match source {
-            SourceArg::Filings => Self::Filings,
-            SourceArg::Synthetic => Self::Synthetic,
-        }
-    }
 }
 
 /// What keeps a debate apart. A debate is text, so unlike a program it may go without.

@@ -38,6 +38,7 @@ scale or sign, a citation that names nothing, advice about securities.
 
 Examples:
   moothall check memo.md --facts AAPL
+  moothall check memo.md --files ./documents
   echo 'Revenue was $1,214.9 million [F0:Revenue:FY2025].' | moothall check - --facts HLXI";
 
 #[derive(Debug, Args)]
@@ -47,8 +48,11 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The company that the text is about
-    #[arg(long, value_name = "TICKER")]
-    pub(crate) facts: Ticker,
+    #[arg(long, value_name = "TICKER", required_unless_present = "files")]
+    pub(crate) facts: Option<Ticker>,
+    /// Your own documents, which the text cites as [U0:document:passage]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
     /// Print JSON: every claim with its verdict

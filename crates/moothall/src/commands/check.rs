@@ -7,7 +7,7 @@ use std::path::Path;
 use moothall_core::claims::{
     Checker, Claim, Known, MAX_TEXT_BYTES, Support, advice_language, sentences,
 };
-use moothall_core::evidence::Evidence;
+use moothall_core::evidence::{Evidence, Sheet};
 use moothall_core::{Finding, Verdict};
 use serde_json::{Value, json};
 
@@ -23,13 +23,14 @@ const SENTENCE_CHARS: usize = 160;
 
 pub(super) fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<Exit> {
     let text = read(&args.file)?;
-    let evidence = facts::gather(global, &args.facts, &args.evidence)?;
+    let evidence =
+        facts::gather(global, args.facts.as_ref(), args.files.as_deref(), &args.evidence)?;
     let checked = Checked::of(&text, &evidence);
     if args.json {
-        let report = checked.report(&args.file, &evidence)?;
+        let report = checked.report(&args.file, &evidence);
         terminal::print(&format!("{report:#}\n"))?;
     } else {
-        terminal::print(&checked.page(&evidence)?)?;
+        terminal::print(&checked.page(&evidence))?;
     }
     Ok(match checked.verdict() {
         Verdict::Pass => Exit::Fine,
@@ -98,16 +99,26 @@ impl Checked {
         self.findings.iter().filter(|finding| finding.rule.to_string() == "claims.advice")
     }
 
-    fn page(&self, evidence: &Evidence) -> Result<String, CliError> {
-        let sheet = facts::sheet_of(evidence)?;
+    fn page(&self, evidence: &Evidence) -> String {
         let company = &evidence.company;
-        let mut text = format!(
-            "{BOLD}{}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
-            harmless_line(&company.name),
-            company.ticker,
-            sheet.as_of,
-            sheet.hash()
-        );
+        let name = harmless_line(&company.name);
+        let mut text = match &evidence.sheet {
+            Some(sheet) => format!(
+                "{BOLD}{name}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
+                facts::symbol(company),
+                sheet.as_of,
+                sheet.hash()
+            ),
+            None => format!("{BOLD}{name}{BOLD:#}  {}\n", evidence.provenance),
+        };
+        for document in &evidence.documents {
+            let (name, count) = (harmless_line(&document.name), document.passages.len());
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{DIM}U0:{}  {name}, {count} passages{DIM:#}", document.id);
+        }
+        for missing in &evidence.missing {
+            let _ = writeln!(text, "{YELLOW}missing: {}{YELLOW:#}", harmless_line(missing));
+        }
         if company.fictional {
             let _ = writeln!(text, "{YELLOW}fictional: {}{YELLOW:#}", facts::FICTION);
         }
@@ -137,11 +148,11 @@ impl Checked {
         let verdict = self.verdict();
         let style = if verdict == Verdict::Pass { GREEN } else { YELLOW };
         let _ = writeln!(text, "verdict   {style}{verdict}{style:#}");
-        Ok(text)
+        text
     }
 
-    fn report(&self, file: &Path, evidence: &Evidence) -> Result<Value, CliError> {
-        let sheet = facts::sheet_of(evidence)?;
+    fn report(&self, file: &Path, evidence: &Evidence) -> Value {
+        let sheet = evidence.sheet.as_ref();
         let support = self.support();
         let claim = |(claim, sentence): &(Claim, String)| {
             json!({
@@ -155,12 +166,17 @@ impl Checked {
                 "detail": claim.detail,
             })
         };
-        Ok(json!({
+        json!({
             "file": file,
             "company": evidence.company,
             "fictional": evidence.company.fictional,
-            "as_of": sheet.as_of,
-            "f0_sha256": sheet.hash(),
+            "as_of": sheet.map(|sheet| sheet.as_of),
+            "f0_sha256": sheet.map(Sheet::hash),
+            "documents": evidence.documents.iter().map(|one| json!({
+                "id": one.id, "name": one.name, "sha256": one.sha256,
+                "passages": one.passages.len(),
+            })).collect::<Vec<_>>(),
+            "missing": evidence.missing,
             "warnings": evidence.warnings(),
             "verdict": self.verdict(),
             "support": {
@@ -172,7 +188,7 @@ impl Checked {
             },
             "claims": self.claims.iter().map(claim).collect::<Vec<_>>(),
             "findings": self.findings,
-        }))
+        })
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
     };
 
     runtime()?.block_on(async {
-        let (ready, evidence) = prepared(&screen, "looking at the filings", async {
+        let (ready, evidence) = prepared(&screen, "looking at the evidence", async {
             let ready = Ready::find(&context, &kept).await?;
             let evidence = ready.preflight(&kept.consult).await?;
             Ok((ready, evidence))
@@ -232,8 +232,15 @@ fn introduce(kept: &Kept, evidence: Option<&Evidence>, bill: &Bill, cap: Cap, js
         return;
     }
     let input = &kept.consult;
-    let (ticker, mut facts) = (&input.gather.ticker, Vec::new());
-    let name = evidence.map_or_else(|| ticker.clone(), |found| words::line(&found.company.name));
+    let mut facts = Vec::new();
+    let name = match evidence {
+        Some(found) => words::line(&found.company.name),
+        None => input.gather.subject().to_owned(),
+    };
+    let symbol = match input.gather.ticker.as_str() {
+        "" => String::new(),
+        ticker => format!("({ticker}) "),
+    };
     if evidence.is_some_and(|found| found.company.fictional) {
         facts.push(DOES_NOT_EXIST.to_owned());
     }
@@ -243,6 +250,7 @@ fn introduce(kept: &Kept, evidence: Option<&Evidence>, bill: &Bill, cap: Cap, js
     if let Some(evidence) = evidence {
         facts.push(words::line(&evidence.provenance.to_string()));
         facts.extend(evidence.sheet.as_ref().map(|sheet| format!("as of {}", sheet.as_of)));
+        facts.extend(summary::own_sources(evidence));
     }
     facts.push(bill.line());
     match cap.budget() {
@@ -252,11 +260,10 @@ fn introduce(kept: &Kept, evidence: Option<&Evidence>, bill: &Bill, cap: Cap, js
         }
         Budget { .. } => {}
     }
-    terminal::note(&format!(
-        "{BOLD}{name}{BOLD:#} ({ticker}) {DIM}· {}{DIM:#}\n",
-        facts.join(" · ")
-    ));
-    for warning in evidence.map(Evidence::warnings).unwrap_or_default() {
+    terminal::note(&format!("{BOLD}{name}{BOLD:#} {symbol}{DIM}· {}{DIM:#}\n", facts.join(" · ")));
+    let unread = evidence.map(|found| found.missing.clone()).unwrap_or_default();
+    let warnings = evidence.map(Evidence::warnings).unwrap_or_default();
+    for warning in unread.into_iter().chain(warnings) {
         terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", words::line(&warning)));
     }
 }
@@ -308,12 +315,12 @@ fn ask_above(loaded: &Loaded) -> MicroUsd {
 
 /// What people see in a list.
 fn title(input: &ConsultInput, evidence: Option<&Evidence>) -> String {
-    let ticker = &input.gather.ticker;
+    let gather = &input.gather;
     let moves = input.all_moves();
     let rounds = input.committee.rounds;
     let name = match evidence {
-        Some(found) => format!("{ticker} {}", words::line(&found.company.name)),
-        None => format!("{ticker} (made-up evidence)"),
+        Some(found) => format!("{} {}", gather.ticker, words::line(&found.company.name)),
+        None => format!("{} (made-up evidence)", gather.subject()),
     };
-    format!("{name}: {moves} moves, {rounds} rounds")
+    format!("{}: {moves} moves, {rounds} rounds", name.trim_start())
 }

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use moothall_core::consult::{EvidenceSource, GatherRequest};
-use moothall_core::evidence::{DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker};
+use moothall_core::evidence::{
+    Company, DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker,
+};
+use moothall_engine::DocumentFolder;
 use serde_json::{Value, json};
 
 use super::{Interruptible, block_on};
@@ -13,6 +17,7 @@ use crate::config;
 use crate::error::{CliError, Exit};
 use crate::filings::Filings;
 use crate::logging;
+use crate::pdf_sandbox::PdfSandbox;
 use crate::terminal::{self, BOLD, DIM, YELLOW, harmless_line};
 
 /// What stands under everything that is said about a company.
@@ -25,7 +30,7 @@ const YEARS: i32 = 5;
 const MOST_CHECKS: usize = 8;
 
 pub(super) fn run(global: &Global, args: &FactsArgs) -> anyhow::Result<Exit> {
-    let evidence = gather(global, &args.ticker, &args.evidence)?;
+    let evidence = gather(global, Some(&args.ticker), None, &args.evidence)?;
     let sheet = sheet_of(&evidence)?;
     let text = if args.json {
         format!("{:#}\n", report(&evidence, sheet))
@@ -44,20 +49,34 @@ pub(super) fn run(global: &Global, args: &FactsArgs) -> anyhow::Result<Exit> {
 /// The evidence that the flags of a command ask for.
 pub(super) fn gather(
     global: &Global,
-    ticker: &Ticker,
+    ticker: Option<&Ticker>,
+    files: Option<&Path>,
     flags: &EvidenceFlags,
 ) -> anyhow::Result<Evidence> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let request = GatherRequest {
-        ticker: ticker.to_string(),
-        source: EvidenceSource::Filings,
+        ticker: ticker.map(ToString::to_string).unwrap_or_default(),
+        source: if ticker.is_some() { EvidenceSource::Filings } else { EvidenceSource::Files },
         as_of: flags.as_of,
         allow_stale: flags.allow_stale,
+        name: files.filter(|_| ticker.is_none()).map(DocumentFolder::label),
+        documents: files.map(DocumentFolder::label),
+        news: None,
     };
     let work = async {
-        let filings = Filings::open(&loaded, flags.offline.as_deref(), ticker.as_str()).await?;
-        filings.gather(&request).await
+        let mut filings = match ticker {
+            Some(ticker) => {
+                Filings::open(&loaded, flags.offline.as_deref(), ticker.as_str()).await?
+            }
+            None => Filings::none(),
+        };
+        if let Some(folder) = files {
+            filings = filings.with_documents(folder, PdfSandbox::new(&loaded, None, false));
+        }
+        let gathered = filings.gather(&request).await;
+        filings.shut_down().await;
+        gathered
     };
     match block_on(work)? {
         Interruptible::Done(evidence) => Ok(evidence?),
@@ -70,13 +89,18 @@ pub(super) fn sheet_of(evidence: &Evidence) -> Result<&Sheet, CliError> {
     evidence.sheet.as_ref().ok_or_else(|| CliError::failed("there are no facts"))
 }
 
+/// The ticker, where there is one.
+pub(super) fn symbol(company: &Company) -> &str {
+    company.ticker.as_ref().map_or("", Ticker::as_str)
+}
+
 /// The label of a company that does not exist.
 pub(super) const FICTION: &str =
     "this company does not exist; its filings were written for this program";
 
 fn page(evidence: &Evidence, sheet: &Sheet) -> String {
     let company = &evidence.company;
-    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", harmless_line(&company.name), company.ticker);
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", harmless_line(&company.name), symbol(company));
     if company.fictional {
         let _ = writeln!(text, "{YELLOW}fictional{YELLOW:#}    {FICTION}");
     }

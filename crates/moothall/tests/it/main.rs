@@ -31,6 +31,7 @@ mod say;
 mod scene;
 mod schema;
 mod secrecy;
+mod sources;
 mod terminal;
 mod trust;
 mod verify;

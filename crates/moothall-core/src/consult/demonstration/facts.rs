@@ -1,6 +1,10 @@
-//! The fact table, as it stands in a prompt, back as numbers with their ids.
+//! The fact table, as it stands in a prompt, back as numbers with their ids; where there is none, the
+//! passages of the user's documents.
 
 use std::collections::BTreeMap;
+
+use super::chance;
+use super::quotes::{Quote, quotes};
 
 /// What a prompt says about a company's numbers. Empty where it says nothing.
 #[derive(Debug, Default)]
@@ -12,13 +16,18 @@ pub(super) struct Facts {
     /// Fiscal years, old to new.
     years: Vec<String>,
     cells: BTreeMap<(String, String), String>,
+    /// Words of the user's documents, where there is no table.
+    quotes: Vec<Quote>,
 }
 
 impl Facts {
     /// Reads the table that begins behind the line `Money in …`.
     pub(super) fn read(prompt: &str) -> Self {
         let mut facts = Self::default();
-        let Some((_, behind)) = prompt.split_once("\nMoney in ") else { return facts };
+        let Some((_, behind)) = prompt.split_once("\nMoney in ") else {
+            facts.quotes = quotes(prompt);
+            return facts;
+        };
         let unit = behind.split([',', '\n']).next().unwrap_or_default();
         let (scale, currency) = match unit.split_once(" of ") {
             Some(("millions", currency)) => (" million", currency),
@@ -47,6 +56,11 @@ impl Facts {
         let is_year = |column: &&&str| column.len() == 6 && column.starts_with("FY");
         facts.years = columns.iter().filter(is_year).map(|year| (*year).to_owned()).collect();
         facts
+    }
+
+    /// Whether there is no table.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
     }
 
     /// The newest fiscal year, and those before it: 0 is the newest.
@@ -82,7 +96,12 @@ impl Facts {
 
     /// The ids of these metrics in the newest year, where they have a value.
     pub(super) fn ids(&self, metrics: &[&str]) -> Vec<String> {
-        let Some(year) = self.year(0) else { return Vec::new() };
+        let Some(year) = self.year(0) else {
+            let quotes = (0..metrics.len().min(2)).filter_map(|skip| self.quote(metrics, skip));
+            let mut ids: Vec<String> = quotes.map(|quote| quote.id.clone()).collect();
+            ids.dedup();
+            return ids;
+        };
         let there = metrics.iter().filter(|metric| self.cell(metric, year).is_some());
         there.map(|metric| format!("F0:{metric}:{year}")).collect()
     }
@@ -90,9 +109,18 @@ impl Facts {
     /// A sentence about the first of these metrics that has a value in the newest year, leaving
     /// out the first `skip`.
     pub(super) fn sentence(&self, metrics: &[&str], skip: usize) -> Option<String> {
-        let year = self.year(0)?;
+        let Some(year) = self.year(0) else {
+            return self.quote(metrics, skip).map(Quote::sentence);
+        };
         let metric = metrics.iter().filter(|metric| self.cell(metric, year).is_some()).nth(skip)?;
         self.said(metric, year)
+    }
+
+    /// Words of a document. Which ones belong to a subject nobody knows without reading, so chance
+    /// says it, the same for the same subject.
+    fn quote(&self, metrics: &[&str], skip: usize) -> Option<&Quote> {
+        let first = chance(metrics, self.quotes.len());
+        self.quotes.get((first + skip) % self.quotes.len().max(1))
     }
 
     /// What a metric was in a year.
@@ -121,9 +149,12 @@ impl Facts {
         ))
     }
 
-    /// A ratio of the newest year, wrong by ten points, under its right id.
+    /// A ratio of the newest year, wrong by ten points, under its right id; or a quotation in which a
+    /// letter is another.
     pub(super) fn wrong_sentence(&self, metrics: &[&str]) -> Option<String> {
-        let year = self.year(0)?;
+        let Some(year) = self.year(0) else {
+            return self.quote(metrics, 0).and_then(Quote::wrong_sentence);
+        };
         let metric = metrics
             .iter()
             .find(|metric| self.cell(metric, year).is_some_and(|cell| cell.ends_with('%')))?;

@@ -4,10 +4,14 @@ use std::fmt::Write as _;
 
 use super::MARK;
 use super::facts::Facts;
+use super::quotes::{Quote, quotes};
 
 /// What F1 says: a sentence for each row that the table has.
 pub(super) fn financial(prompt: &str) -> String {
     let facts = Facts::read(prompt);
+    if facts.is_empty() {
+        return of_documents(prompt);
+    }
     let sections: [(&str, &[&str], &[&str]); 4] = [
         ("Growth", &["Revenue"], &["Revenue.yoy", "NetIncome", "NetInterestIncome"]),
         (
@@ -37,6 +41,20 @@ pub(super) fn financial(prompt: &str) -> String {
     text
 }
 
+/// What F1 says where there is no table: what documents say about numbers.
+fn of_documents(prompt: &str) -> String {
+    let mut text = format!("This reading was written without a model {MARK}.\n\n## Growth\n");
+    let said = quotes(prompt);
+    if said.is_empty() {
+        text.push_str("- The evidence has nothing on this.\n");
+    }
+    for quote in said.iter().take(5) {
+        let _ = writeln!(text, "- {}", quote.sentence());
+    }
+    text.push_str("\n## Gaps and doubts\n- Nobody audited what these documents say.\n");
+    text
+}
+
 /// What F2 says: the newest events and the beginnings of passages.
 pub(super) fn trend(prompt: &str) -> String {
     let mut text =
@@ -48,6 +66,9 @@ pub(super) fn trend(prompt: &str) -> String {
     for event in events {
         let _ = writeln!(text, "- {event}");
     }
+    for headline in prompt.lines().filter_map(headline).take(3) {
+        let _ = writeln!(text, "- {headline}");
+    }
     text.push_str("\n## Where it is heading\n");
     let revenue: Vec<String> = prompt.lines().filter_map(revenue).collect();
     if revenue.is_empty() {
@@ -57,7 +78,9 @@ pub(super) fn trend(prompt: &str) -> String {
         let _ = writeln!(text, "- {line}");
     }
     text.push_str("\n## Risks the company names\n");
-    let passages: Vec<String> = prompt.lines().filter_map(passage).take(4).collect();
+    let own = quotes(prompt);
+    let own = own.iter().take(4).map(Quote::sentence);
+    let passages: Vec<String> = prompt.lines().filter_map(passage).take(4).chain(own).collect();
     if passages.is_empty() {
         text.push_str("- There are no passages of a report in the evidence.\n");
     }
@@ -95,6 +118,14 @@ fn passage(line: &str) -> Option<String> {
     let is_plain = !quoted.contains(['"', '“', '”', '[', ']']);
     let end = quoted.trim_end_matches([',', ';', ':', '.']);
     is_plain.then(|| format!("The report says: \"{end}\" [T0:{id}]."))
+}
+
+/// `[N0:2] 2026-01-02 Example Times: Acme opens a plant` as a sentence.
+fn headline(line: &str) -> Option<String> {
+    let (number, rest) = line.strip_prefix("[N0:")?.split_once("] ")?;
+    let (_, words) = rest.split_once(": ")?;
+    let is_plain = !words.contains(['"', '“', '”', '[', ']', '.', '!', '?', '…']);
+    is_plain.then(|| format!("A headline says: \"{words}\" [N0:{number}]."))
 }
 
 /// Made-up accounts.

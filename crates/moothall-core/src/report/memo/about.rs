@@ -17,8 +17,12 @@ const COUNTED: &str = "[A0: counted by this program]";
 
 /// The blocks with what stands around them on every page.
 pub(super) fn framed(view: &ConsultView, run: &RunFacts, blocks: Vec<Block>) -> Document {
-    let ticker = &view.input.gather.ticker;
-    let name = view.evidence().map_or(ticker.as_str(), |evidence| &evidence.company.name);
+    let gather = &view.input.gather;
+    let name = view.evidence().map_or(gather.subject(), |evidence| &evidence.company.name);
+    let title = match gather.ticker.as_str() {
+        "" => format!("Board memo: {name}"),
+        ticker => format!("Board memo: {name} ({ticker})"),
+    };
     let day = day(view, run);
     let mut subtitle = vec![format!("As of {day}")];
     if let Some(newest) = view.evidence().and_then(|evidence| evidence.newest_filing()) {
@@ -33,9 +37,9 @@ pub(super) fn framed(view: &ConsultView, run: &RunFacts, blocks: Vec<Block>) -> 
         watermark.push("FICTIONAL COMPANY");
     }
     Document {
-        title: visible_line(&format!("Board memo: {name} ({ticker})")),
+        title: visible_line(&title),
         subtitle: visible_line(&subtitle.join(" · ")),
-        running_head: visible_line(&format!("Board memo: {name} ({ticker}), as of {day}")),
+        running_head: visible_line(&format!("{title}, as of {day}")),
         watermark: (!watermark.is_empty()).then(|| watermark.join(" · ")),
         running_foot: "Machine-made research aid. Not advice.".to_owned(),
         blocks,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::evidence::{Evidence, Fact, FactId, FilingEvent, Passage, Sheet, Source};
+use crate::evidence::{
+    Evidence, Fact, FactId, FilingEvent, Headline, Passage, Sheet, Source, UserDocument,
+    UserPassage,
+};
 use crate::report::document::{Block, Column, Link, Span, Table, Words};
 use crate::words::one_line;
 
@@ -14,13 +17,17 @@ enum Known<'a> {
     Fact(&'a Sheet, FactId, &'a Fact),
     Event(&'a FilingEvent),
     Passage(&'a Passage),
+    Document(&'a UserDocument, &'a UserPassage),
+    Headline(&'a Headline),
 }
 
 /// A citation as its source is listed, where it names something that is there.
 pub(super) fn listed_as(evidence: &Evidence, id: &str) -> Option<String> {
     Some(match known(evidence, id)? {
         Known::Fact(_, id, _) => format!("F0:{id}"),
-        Known::Event(_) | Known::Passage(_) => id.to_owned(),
+        Known::Event(_) | Known::Passage(_) | Known::Document(..) | Known::Headline(_) => {
+            id.to_owned()
+        }
     })
 }
 
@@ -30,6 +37,8 @@ pub(super) fn link(evidence: &Evidence, id: &str) -> Option<Link> {
         Known::Fact(_, _, fact) => filing(evidence, &fact.filed()?.accession),
         Known::Event(event) => filing(evidence, &event.accession),
         Known::Passage(passage) => filing(evidence, &passage.accession),
+        // Of a user's folder nobody else knows the place, and nobody vouches for a feed's links.
+        Known::Document(..) | Known::Headline(_) => None,
     }
 }
 
@@ -45,6 +54,8 @@ pub(super) fn value(evidence: &Evidence, id: &str) -> Option<String> {
         Known::Fact(sheet, id, _) => sheet.words(&id),
         Known::Event(event) => Some(event.subjects()),
         Known::Passage(passage) => Some(one_line(&passage.text, MAX_QUOTED)),
+        Known::Document(_, passage) => Some(one_line(&passage.text, MAX_QUOTED)),
+        Known::Headline(headline) => Some(one_line(&headline.text, MAX_QUOTED)),
     }
 }
 
@@ -61,6 +72,7 @@ pub(super) fn filed(evidence: &Evidence, id: &str) -> Option<(String, String)> {
         Known::Passage(passage) => {
             Some((format!("{}, item {}", passage.form, passage.item), passage.accession.clone()))
         }
+        Known::Document(..) | Known::Headline(_) => None,
     }
 }
 
@@ -139,6 +151,15 @@ fn other_row(evidence: &Evidence, id: &str, one: &Known<'_>) -> Option<Vec<Words
         Known::Passage(passage) => {
             (String::new(), place(evidence, &passage.form, &passage.accession))
         }
+        Known::Document(document, passage) => {
+            let place = format!("your document {}, passage {}", document.name, passage.number);
+            (String::new(), vec![Span::text(&place)])
+        }
+        Known::Headline(headline) => {
+            let day = headline.published.map(|day| day.to_string()).unwrap_or_default();
+            let place = format!("{}: {}, {}", headline.source, headline.text, headline.url);
+            (day, vec![Span::text(&place)])
+        }
     };
     let source = vec![Span::Source { id: id.to_owned() }];
     let filed = vec![Span::text(&filed)];
@@ -172,6 +193,16 @@ fn known<'a>(evidence: &'a Evidence, id: &str) -> Option<Known<'a>> {
                 format!("{accession}:{item}:{paragraph}") == name
             };
             evidence.passages.iter().find(is_it).map(Known::Passage)
+        }
+        "U0" => evidence.documents.iter().find_map(|document| {
+            let mut passages = document.passages.iter();
+            let passage = passages.find(|passage| document.citation(passage) == id)?;
+            Some(Known::Document(document, passage))
+        }),
+        "N0" => {
+            let number: u32 = name.parse().ok()?;
+            let mut headlines = evidence.headlines.iter();
+            headlines.find(|headline| headline.number == number).map(Known::Headline)
         }
         _ => None,
     }

@@ -40,6 +40,7 @@ impl Company {
             sheet: Some(&self.sheet),
             events: &self.events,
             passages: &self.passages,
+            documents: &[],
             headlines: &self.headlines,
         })
     }
@@ -65,7 +66,13 @@ pub(crate) fn companies() -> BTreeMap<&'static str, Company> {
             Vec::new()
         };
         let headlines = sources.headlines.get(*ticker).cloned().unwrap_or_default();
-        let headline = |(number, text)| Headline { number, text };
+        let headline = |(number, text)| Headline {
+            number,
+            text,
+            url: "https://news.example/".to_owned(),
+            source: "news.example".to_owned(),
+            published: None,
+        };
         let company = Company {
             sheet: Sheet::build(&facts, Day::MAX).unwrap(),
             events,

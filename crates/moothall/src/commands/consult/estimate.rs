@@ -124,7 +124,7 @@ impl Bill {
             dated: catalog.dated().to_owned(),
             moves: input.all_moves(),
             rounds: input.committee.rounds,
-            ticker: input.gather.ticker.clone(),
+            ticker: input.gather.subject().to_owned(),
             estimate,
         }
     }

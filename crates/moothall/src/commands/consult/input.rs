@@ -1,13 +1,17 @@
 //! From flags and configuration to what the workflow is asked.
 
+use std::path::Path;
+
 use moothall_core::consult::{ConsultInput, GatherRequest, InvalidConsult, RoleModels, Terms};
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
+use moothall_engine::DocumentFolder;
 
-use crate::args::{ConsultArgs, RoleName};
+use crate::args::{ConsultArgs, RoleName, Subject};
 use crate::commands::{committee, own_words};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::filings::news_source;
 
 /// The window of a model that no table lists. A prompt that is too long fails or is cut; one that is
 /// summarised too early only loses words.
@@ -20,12 +24,16 @@ pub(super) fn input(context: &Context, args: &ConsultArgs) -> Result<ConsultInpu
         committee.rounds = rounds;
     }
     let models = models(context, args)?;
+    let Subject { ticker, name, source, folder } = args.subject()?;
     let input = ConsultInput {
         gather: GatherRequest {
-            ticker: args.ticker.trim().to_ascii_uppercase(),
-            source: args.source.into(),
+            ticker: ticker.unwrap_or_default().trim().to_ascii_uppercase(),
+            source,
             as_of: args.evidence.as_of,
             allow_stale: args.evidence.allow_stale,
+            name: name.map(str::to_owned),
+            documents: folder.map(label).transpose()?,
+            news: args.news.as_ref().map(|news| news_source(news).label()),
         },
         committee,
         moves: args.moves,
@@ -48,6 +56,19 @@ fn terms(args: &ConsultArgs) -> Result<Terms, CliError> {
         do_nothing: true,
         baseline: args.baseline,
     })
+}
+
+/// What a folder is called. `.` has no name of its own.
+fn label(folder: &Path) -> Result<String, CliError> {
+    let cannot = |error: std::io::Error| {
+        let words = format!("the folder `{}` cannot be read", folder.display());
+        CliError::usage(words).with_source(error)
+    };
+    let whole = fs_err::canonicalize(folder).map_err(cannot)?;
+    if !whole.is_dir() {
+        return Err(CliError::usage(format!("`{}` is not a folder", folder.display())));
+    }
+    Ok(DocumentFolder::label(&whole))
 }
 
 fn refusal(error: InvalidConsult) -> CliError {

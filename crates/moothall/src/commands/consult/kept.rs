@@ -9,7 +9,7 @@ use moothall_models::RecordingMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{ConsultArgs, DebateEngine};
+use crate::args::{ConsultArgs, DebateEngine, NewsArg};
 use crate::commands::files;
 use crate::context::Flags;
 use crate::error::CliError;
@@ -48,6 +48,10 @@ pub(super) struct Settings {
     pub(super) memo: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) artifacts: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) files: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) news: Option<NewsArg>,
 }
 
 impl Settings {
@@ -65,6 +69,11 @@ impl Settings {
             replay: whole(args.replay.as_deref())?,
             memo: whole(args.memo.as_deref())?,
             artifacts: whole(args.artifacts.as_deref())?,
+            files: whole(args.subject()?.folder)?,
+            news: match &args.news {
+                Some(NewsArg::File(path)) => whole(Some(path))?.map(NewsArg::File),
+                other => other.clone(),
+            },
         })
     }
 

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::filings::Filings;
 use crate::isolation;
+use crate::pdf_sandbox::PdfSandbox;
 
 /// What a consultation needs.
 pub(super) struct Ready {
@@ -32,8 +33,8 @@ impl Ready {
     pub(super) async fn find(context: &Context, kept: &Kept) -> Result<Self, CliError> {
         let models = kept.consult.models.distinct();
         let gateway = Arc::new(context.gateway_for(&models, kept.settings.recording()?)?);
-        let (loaded, ticker) = (&context.loaded, &kept.consult.gather.ticker);
-        let filings = Filings::open(loaded, kept.settings.offline.as_deref(), ticker).await?;
+        let loaded = &context.loaded;
+        let filings = evidence(loaded, kept).await?;
         let Found { walls, rooms, without_walls } = walls(loaded, kept).await?;
         Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
     }
@@ -59,10 +60,31 @@ impl Ready {
 
     /// Waits until nothing is left of any sandbox.
     pub(super) async fn shut_down(&self) {
+        self.filings.shut_down().await;
         if let Some(rooms) = &self.rooms {
             rooms.shut_down().await;
         }
     }
+}
+
+/// Where evidence comes from. Nothing is read yet.
+async fn evidence(loaded: &Loaded, kept: &Kept) -> Result<Filings, CliError> {
+    let (settings, gather) = (&kept.settings, &kept.consult.gather);
+    let mut filings = match gather.source {
+        EvidenceSource::Files => Filings::none(),
+        EvidenceSource::Filings | EvidenceSource::Synthetic => {
+            Filings::open(loaded, settings.offline.as_deref(), &gather.ticker).await?
+        }
+    };
+    if let Some(folder) = &settings.files {
+        let engine = settings.isolation.and_then(DebateEngine::sandbox);
+        let pdf = PdfSandbox::new(loaded, engine, settings.allow_shared_kernel);
+        filings = filings.with_documents(folder, pdf);
+    }
+    if let Some(news) = &settings.news {
+        filings = filings.with_news(news);
+    }
+    Ok(filings)
 }
 
 /// Where debates run.

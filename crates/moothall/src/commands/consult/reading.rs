@@ -44,7 +44,7 @@ impl Reading {
             "demonstration": facts.demonstration,
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
-            "input": record.row.input,
+            "input": without_own_places(&record.row.input),
         });
         for part in [more, report::export(&self.view)] {
             if let (Value::Object(report), Value::Object(part)) = (&mut report, part) {
@@ -179,4 +179,14 @@ pub(super) fn beside_calls(record: &RunRecord) -> u64 {
 pub(super) fn asks_again(id: &EffectId) -> bool {
     let last = id.as_str().rsplit('/').next().unwrap_or_default();
     last == "rewrite" || last.starts_with("ask-")
+}
+/// What a run was started with, without where the user's documents are and without the address of a
+/// feed, which may hold a key.
+fn without_own_places(input: &Value) -> Value {
+    let mut input = input.clone();
+    if let Some(settings) = input.get_mut("settings").and_then(Value::as_object_mut) {
+        settings.remove("files");
+        settings.remove("news");
+    }
+    input
 }

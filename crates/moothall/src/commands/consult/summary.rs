@@ -36,7 +36,7 @@ pub(in crate::commands) fn text(view: &ConsultView) -> String {
 }
 
 fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
-    let ticker = &view.input.gather.ticker;
+    let ticker = view.input.gather.subject();
     match view.evidence() {
         Some(evidence) => about(text, evidence)?,
         None => writeln!(text, "{BOLD}{ticker}{BOLD:#}")?,
@@ -60,8 +60,11 @@ fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
 
 fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     let company = &evidence.company;
-    let (name, ticker) = (words::line(&company.name), &company.ticker);
-    writeln!(text, "{BOLD}{name}{BOLD:#} ({ticker})")?;
+    let name = words::line(&company.name);
+    match &company.ticker {
+        Some(ticker) => writeln!(text, "{BOLD}{name}{BOLD:#} ({ticker})")?,
+        None => writeln!(text, "{BOLD}{name}{BOLD:#}")?,
+    }
     if company.fictional {
         writeln!(text, "{YELLOW}{DOES_NOT_EXIST}: its filings come with the program{YELLOW:#}")?;
     }
@@ -72,11 +75,30 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     if let Some(newest) = evidence.newest_filing() {
         parts.push(format!("newest filing used: {} of {}", newest.form, newest.filed));
     }
+    parts.extend(own_sources(evidence));
     writeln!(text, "{DIM}evidence: {}{DIM:#}", words::line(&parts.join(" · ")))?;
     for warning in evidence.warnings() {
         writeln!(text, "{YELLOW}note: {}{YELLOW:#}", words::line(&warning))?;
     }
     Ok(())
+}
+
+/// How much there is of the user's documents and of headlines.
+pub(super) fn own_sources(evidence: &Evidence) -> Vec<String> {
+    let (files, headlines) = (evidence.documents.len(), evidence.headlines.len());
+    let passages: usize = evidence.documents.iter().map(|one| one.passages.len()).sum();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let mut parts = Vec::new();
+    if files > 0 {
+        let (of_files, of_passages) = (plural(files), plural(passages));
+        parts.push(format!(
+            "{files} document{of_files} of yours with {passages} passage{of_passages}"
+        ));
+    }
+    if headlines > 0 {
+        parts.push(format!("{headlines} headline{}", plural(headlines)));
+    }
+    parts
 }
 
 fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::fmt::Result {

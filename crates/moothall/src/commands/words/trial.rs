@@ -64,6 +64,7 @@ pub(super) fn event(body: &RunEventBody) -> String {
         RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls } => {
             let source = match provenance {
                 EvidenceSource::Filings => "filings",
+                EvidenceSource::Files => "the user's documents",
                 EvidenceSource::Synthetic => "evidence that a model makes up",
             };
             line(&format!(
