@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A receiver on this machine is told that a run has ended, with a signature and without content.
+# shellcheck disable=SC2016  # the program's own words hold backquotes
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
