@@ -82,6 +82,6 @@ fn a_label_tells_no_path_and_no_key() {
         (feed.label(), format!("{feed:?}")),
         ("rss:news.example".to_owned(), "NewsSource(\"rss:news.example\")".to_owned(),)
     );
-    let file = NewsSource::File { path: "/home/somebody/feed.xml".into() };
+    let file = NewsSource::File { path: "/home/ada/feed.xml".into() };
     assert_eq!(file.label(), "file:feed.xml");
 }

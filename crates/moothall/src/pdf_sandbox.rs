@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::isolation;
 
 /// The image that reads PDFs.
-const IMAGE: &str = "python";
+const IMAGE: &str = "documents";
 
 /// Executes in the strongest sandbox that works on this machine.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use moothall_core::sandbox::{
 use crate::execute::{Executor, Job, Ran};
 
 /// The image that the reader runs in.
-const IMAGE: &str = "python";
+const IMAGE: &str = "documents";
 const PROGRAM: &str = include_str!("pdf_text.py");
 /// The most text that is taken.
 const MAX_TEXT_BYTES: usize = 2 << 20;
@@ -75,7 +75,7 @@ fn trouble(execution: &Execution, patience: Duration) -> Option<String> {
         Exit::Exited { code: 0 } => return None,
         // The codes that the program itself chooses.
         Exit::Exited { code: 10 } => {
-            "the image `python` has no reader of PDFs; `moothall image build python` makes one \
+            "the image `documents` has no reader of PDFs; `moothall image build documents` makes one \
              that has"
                 .to_owned()
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use moothall_core::sandbox::IsolationClass;
 use moothall_engine::{DocumentFolder, SandboxExecutor};
 use moothall_sandbox::{
-    EngineName, Host, HostOptions, Policy, PoolOptions, Sandboxes, SharedKernel,
+    EngineName, Host, HostOptions, Policy, PoolOptions, Registry, Sandboxes, SharedKernel,
 };
 
 use crate::real_debate::{guest, images, jail, target};
@@ -132,7 +132,7 @@ async fn check(engine: EngineName, files: &[(&str, Vec<u8>)], expected: (&[&str]
     }
     fs_err::write(documents.path().join("plan.md"), "A plan.").unwrap();
     let host = Host::open(HostOptions {
-        images: images("python"),
+        images: images("documents"),
         cache: target().join("tmp/sandboxes"),
         state: state.path().to_owned(),
         guest: guest(),
@@ -144,7 +144,7 @@ async fn check(engine: EngineName, files: &[(&str, Vec<u8>)], expected: (&[&str]
         minimum: IsolationClass::SharedKernel,
         shared_kernel: SharedKernel::Refused,
     };
-    let chosen = host.choose(&policy, "python").await.unwrap();
+    let chosen = host.choose(&policy, "documents").await.unwrap();
     let options = PoolOptions { idle: 0, memory_bytes: 2 << 30 };
     let executor = Arc::new(SandboxExecutor::new(Sandboxes::new(chosen, options)));
     let folder = DocumentFolder::new(documents.path().to_owned(), Some(executor.clone()))
@@ -159,7 +159,7 @@ async fn check(engine: EngineName, files: &[(&str, Vec<u8>)], expected: (&[&str]
     let missing: Vec<&str> = read.missing.iter().map(String::as_str).collect();
     assert_eq!((texts.as_slice(), missing.as_slice()), expected);
     // Nothing of any sandbox is left.
-    let live = moothall_sandbox::list(&Host::records(state.path())).unwrap();
+    let live = Registry::list(&Host::records(state.path())).unwrap();
     assert!(live.is_empty(), "{live:?}");
 }
 

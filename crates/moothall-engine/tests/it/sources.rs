@@ -161,7 +161,7 @@ impl Executor for Reader {
                 }
                 Err(kind) => Err(SandboxFailure {
                     kind: *kind,
-                    detail: "image `python`: it has not been built; build it: `moothall image build python`".to_owned(),
+                    detail: "image `documents`: it has not been built; build it: `moothall image build documents`".to_owned(),
                 }),
             }
         })
@@ -207,7 +207,7 @@ async fn a_pdf_that_cannot_be_read_is_a_gap_with_its_reason() {
         assert_eq!(gap(Some(Reader(Ok((exit, text))))).await, format!("report.pdf: {words}"));
     }
     let unbuilt = gap(Some(Reader(Err(SandboxFailureKind::Image)))).await;
-    assert!(unbuilt.contains("`moothall image build python`"), "{unbuilt}");
+    assert!(unbuilt.contains("`moothall image build documents`"), "{unbuilt}");
     assert_eq!(gap(None).await, "report.pdf: a PDF is read in a sandbox only, and there is none");
 }
 

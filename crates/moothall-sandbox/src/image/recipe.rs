@@ -10,9 +10,10 @@ use crate::SandboxError;
 const BASE: &str = include_str!("../../../../images/base.toml");
 
 /// In the order in which they are built when nobody names one: the quickest first.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("debate", include_str!("../../../../images/debate.toml")),
     ("python", include_str!("../../../../images/python.toml")),
+    ("documents", include_str!("../../../../images/documents.toml")),
     ("data", include_str!("../../../../images/data.toml")),
 ];
 

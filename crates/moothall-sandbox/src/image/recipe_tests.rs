@@ -29,8 +29,9 @@ fn every_recipe_that_is_compiled_in_can_be_read() {
             (recipe.name, recipe.root.map(|root| root.packages.len() > 1))
         })
         .collect();
-    let expected = [("debate", None), ("python", Some(true)), ("data", Some(true))]
-        .map(|(name, root)| (name.to_owned(), root));
+    let expected =
+        [("debate", None), ("python", Some(true)), ("documents", Some(true)), ("data", Some(true))]
+            .map(|(name, root)| (name.to_owned(), root));
     assert_eq!(read, expected);
 }
 
@@ -89,6 +90,6 @@ fn name_without_a_recipe_is_told_the_names_that_have_one() {
     let error = Recipe::named("rust").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "image `rust`: there is no recipe of that name; there are debate, python, data"
+        "image `rust`: there is no recipe of that name; there are debate, python, documents, data"
     );
 }

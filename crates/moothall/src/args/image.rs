@@ -36,7 +36,7 @@ pub(crate) enum ImageCommand {
 #[derive(Debug, Args)]
 #[command(after_help = BUILD_HELP)]
 pub(crate) struct ImageBuildArgs {
-    /// What to build: debate, python or data [default: all of them]
+    /// What to build: debate, python, documents or data [default: all of them]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Build again what is there, with the newest packages
