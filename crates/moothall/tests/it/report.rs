@@ -20,9 +20,10 @@ fn report(world: &World, run: &str, more: &[&str]) -> Ran {
 /// A report without what differs from run to run.
 fn fixed(text: &str, run: &str) -> String {
     let text = text.replace(run, "[RUN]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
-    let begun = text.find("begun ").map(|at| text[at..at + 16].to_owned());
-    match begun {
-        Some(begun) => text.replace(&begun, "begun [DAY]"),
+    let before = "[RUN], begun ";
+    let day = text.find(before).map(|at| at + before.len());
+    match day {
+        Some(day) => format!("{}[DAY]{}", &text[..day], &text[day + 10..]),
         None => text,
     }
 }

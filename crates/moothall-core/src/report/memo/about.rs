@@ -13,7 +13,7 @@ const NOT_ADVICE: &str = "Not investment, legal, tax or accounting advice; no re
     Figures come from XBRL as filed and are unaudited here; check the linked filings.";
 
 /// Numbers of the run have no filing behind them, and say where they are from.
-const COUNTED: &str = "[A0: counted by this program]";
+const RECORDED: &str = "[A0: record of this run]";
 
 /// The blocks with what stands around them on every page.
 pub(super) fn framed(view: &ConsultView, run: &RunFacts, blocks: Vec<Block>) -> Document {
@@ -111,7 +111,10 @@ pub(super) fn record(view: &ConsultView, run: &RunFacts) -> Vec<Block> {
             field("Fact sheet F0", &format!("sha256 {}", sheet.hash()));
         }
     }
-    field("Run", &format!("{}, begun {}, version {}", run.run_id, run.started_on, run.build));
+    field(
+        "Run",
+        &format!("{}, begun {}, version {} {RECORDED}", run.run_id, run.started_on, run.build),
+    );
     field("Models", &models(view));
     let committee = &view.input.committee;
     field(
@@ -126,14 +129,14 @@ pub(super) fn record(view: &ConsultView, run: &RunFacts) -> Vec<Block> {
     );
     field("Model calls", &calls(run));
     let cost = run.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
-    field("Cost", &format!("{cost} {COUNTED}"));
+    field("Cost", &format!("{cost} {RECORDED}"));
     let moves = view.ranked.iter().flat_map(|ranked| ranked.moves());
     let (supported, total) = moves.fold((0, 0), |(supported, total), one| {
         (supported + one.support.supported, total + one.support.total)
     });
     field(
         "Numbers in the moves",
-        &format!("{supported} of {total} supported or marked as assumptions {COUNTED}"),
+        &format!("{supported} of {total} supported or marked as assumptions {RECORDED}"),
     );
     let debates = view.debates.values();
     let classes: BTreeSet<IsolationClass> =
@@ -157,7 +160,7 @@ pub(super) fn record(view: &ConsultView, run: &RunFacts) -> Vec<Block> {
 
 fn calls(run: &RunFacts) -> String {
     format!(
-        "{} ({} of them rewrites or asked again), {} prompt tokens ({} read from cache), {} written {COUNTED}",
+        "{} ({} of them rewrites or asked again), {} prompt tokens ({} read from cache), {} written {RECORDED}",
         run.calls,
         run.extra_calls,
         run.usage.prompt(),
