@@ -155,7 +155,7 @@ async fn an_agent_of_another_version_is_not_talked_to() {
     let error = session.ready(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: it speaks version 99, this program speaks 1"
+        "the guest does not keep to the protocol: it speaks version 99, this program speaks 2"
     );
 }
 

@@ -115,6 +115,8 @@ impl Running {
         if let Some(outcome) = self.root_stepped(None, first).await? {
             return Ok(Ended::Done(outcome));
         }
+        // That it began is on record before anyone is asked anything.
+        self.desk.write().await?;
         let mut look = tokio::time::interval(LOOK_AROUND);
         loop {
             // Answers that are there come first: a replay asks nobody, whatever was quick the last
