@@ -19,7 +19,7 @@ fn document(words: &str) -> Document {
         Block::Paragraph {
             words: vec![
                 Span::strong(words),
-                Span::Cite { id: "F0:Revenue:FY2025".to_owned(), url: link.clone(), listed: true },
+                Span::Cite { id: "F0:Revenue:FY2025".to_owned(), url: link, listed: true },
                 Span::Cite { id: "F0:Cash:FY2025".to_owned(), url: None, listed: true },
                 Span::Cite { id: words.to_owned(), url: None, listed: false },
                 Span::Mark { number: 1 },

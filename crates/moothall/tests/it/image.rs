@@ -44,7 +44,6 @@ fn image_that_is_not_built_cannot_be_verified() {
 fn image_without_a_recipe_is_told_those_that_have_one() {
     let ran = World::new().run(&["image", "build", "rust"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-    let expected =
-        "error: image `rust`: there is no recipe of that name; there are debate, python, documents, data\n";
+    let expected = "error: image `rust`: there is no recipe of that name; there are debate, python, documents, data\n";
     assert_eq!(ran.stderr, expected);
 }

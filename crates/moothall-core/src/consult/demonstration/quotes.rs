@@ -25,7 +25,7 @@ fn quote(line: &str) -> Option<Quote> {
     let (id, text) = line.strip_prefix("[U0:")?.split_once("] ")?;
     let words: Vec<&str> = text.split(' ').collect();
     let ends = |word: &&str| word.ends_with(['.', '!', '?', '…']);
-    let sentence = words.iter().position(|word| ends(word)).map_or(words.len(), |at| at + 1);
+    let sentence = words.iter().position(ends).map_or(words.len(), |at| at + 1);
     let mut kept = &words[..sentence];
     if kept.len() > WHOLE {
         kept = &kept[..BEGINNING];

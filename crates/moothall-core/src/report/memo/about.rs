@@ -18,7 +18,7 @@ const RECORDED: &str = "[A0: record of this run]";
 /// The blocks with what stands around them on every page.
 pub(super) fn framed(view: &ConsultView, run: &RunFacts, blocks: Vec<Block>) -> Document {
     let gather = &view.input.gather;
-    let name = view.evidence().map_or(gather.subject(), |evidence| &evidence.company.name);
+    let name = view.evidence().map_or_else(|| gather.subject(), |evidence| &evidence.company.name);
     let title = match gather.ticker.as_str() {
         "" => format!("Board memo: {name}"),
         ticker => format!("Board memo: {name} ({ticker})"),
