@@ -2,16 +2,21 @@
 //!
 //! These tests fail where it is missing: `MOOTHALL_TEST_LOCAL_MODEL` holds its address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use moothall_core::ask::Ask;
+use moothall_core::consult::board;
+use moothall_core::debate::{Calls, Debate, DebateInput, base_calls};
 use moothall_core::model::{
-    Block, FailureKind, ModelReply, ModelRequest, OutputSchema, StopReason, Temperature, UsageBasis,
+    Block, FailureKind, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason, Temperature,
+    UsageBasis,
 };
 use moothall_core::structured::{OutputFault, read_json};
-use moothall_core::{Conclusion, Effect, EffectResult, Verdict, Workflow as _};
+use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Verdict, Workflow as _};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, SchemaCheck};
+
+use serde_json::json;
 
 use crate::support::Heard;
 
@@ -190,5 +195,83 @@ async fn has_about_as_many_tokens_as_we_expect() {
         let percent = expected * 100 / real;
         assert!((75..=125).contains(&percent), "{kind}: {expected} expected, {real} real");
         assert!(real <= at_most, "{kind}: {real} real, at most {at_most}");
+    }
+}
+
+/// Rounds of the debate whose prompts are counted.
+const ROUNDS: &str = "MOOTHALL_TEST_DEBATE_ROUNDS";
+
+/// The debate is a real one, and so are its prompts and the cache. What is said in it is written
+/// here: the model would seldom keep to the form, and then questions would be asked again.
+#[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figure of a long debate")]
+async fn reads_most_of_a_debates_prompts_from_its_cache() {
+    let rounds = std::env::var(ROUNDS).map_or(4, |rounds| rounds.parse().unwrap());
+    let gateway = gateway();
+    let mut debate = Debate::new(debate_input(rounds)).unwrap();
+    let mut step = debate.start();
+    let (mut read, mut all, mut calls) = (0, 0, 0);
+    let mut open: VecDeque<(EffectId, Effect)> = VecDeque::new();
+    while step.outcome.is_none() {
+        open.extend(step.perform);
+        let (id, effect) = open.pop_front().unwrap();
+        let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
+        let request = ModelRequest { max_tokens: 4, ..*request };
+        let reply = gateway.call(&request, &Ledger::unlimited(), None).await.result.unwrap();
+        read += reply.usage.cache_read;
+        all += reply.usage.prompt();
+        calls += 1;
+        let text = words(id.as_str());
+        let stop = StopReason::End;
+        step = debate
+            .resume(&id, EffectResult::ModelReplied(ModelReply { text, stop, ..reply }))
+            .unwrap();
+    }
+    let share = read as f64 / all as f64;
+    println!("{rounds} rounds, {calls} calls: {read} of {all} prompt tokens were read, {share:.3}");
+    assert_eq!(calls, base_calls(rounds, 3));
+    assert!(share >= 0.85, "{share}");
+}
+
+/// A dossier of about 400 tokens, as small as the model's window asks for.
+fn debate_input(rounds: u32) -> DebateInput {
+    let board = board();
+    let model: ModelName = "openai/smollm2-135m".parse().unwrap();
+    let fact =
+        "The company sells instruments and service contracts to laboratories, and it says so. ";
+    DebateInput {
+        move_id: "m1".to_owned(),
+        company: "Helix Instruments (HLXI)".to_owned(),
+        dossier: format!("# Dossier\n\n{}", fact.repeat(25)).into(),
+        move_markdown: "# m1: Sell service contracts\n\nOne dealer sells them first.\n".into(),
+        machine_findings: Vec::new(),
+        rounds,
+        critic: board.critic,
+        decision_makers: board.decision_makers,
+        metrics: board.metrics,
+        critic_model: model.clone(),
+        decision_maker_model: model,
+        calls: Calls::default(),
+    }
+}
+
+/// About 40 tokens in the form that is asked for.
+fn words(id: &str) -> String {
+    let message =
+        format!("In {id} nothing new is shown, and the point stands as it was made before.");
+    let scores = id.contains("/score/").then(|| {
+        json!({
+            "impact": 5, "feasibility": 6, "risk_adjusted_return": 4, "strategic_alignment": 7,
+            "reasoning": "It may work.",
+        })
+    });
+    match id {
+        id if id.contains("critic") => {
+            json!({"message": message, "objections": [], "withdrawn": []}).to_string()
+        }
+        _ => json!({
+            "message": message, "stance": "hold", "answers": [], "conceded": [], "scores": scores,
+        })
+        .to_string(),
     }
 }
