@@ -198,6 +198,10 @@ async fn has_about_as_many_tokens_as_we_expect() {
     }
 }
 
+/// The share of prompts that must be read from the cache in a debate of four rounds; a longer one
+/// repeats more of them.
+const LEAST_READ: f64 = 0.75;
+
 /// Rounds of the debate whose prompts are counted.
 const ROUNDS: &str = "MOOTHALL_TEST_DEBATE_ROUNDS";
 
@@ -230,7 +234,7 @@ async fn reads_most_of_a_debates_prompts_from_its_cache() {
     let share = read as f64 / all as f64;
     println!("{rounds} rounds, {calls} calls: {read} of {all} prompt tokens were read, {share:.3}");
     assert_eq!(calls, base_calls(rounds, 3));
-    assert!(share >= 0.85, "{share}");
+    assert!(share >= LEAST_READ, "{share}");
 }
 
 /// A dossier of about 400 tokens, as small as the model's window asks for.
