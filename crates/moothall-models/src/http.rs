@@ -9,6 +9,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 
 use crate::backend::{AnswerFuture, Answered, Backend, Bill, Call, FailedTry, Listener};
 use crate::catalog::Provider;
+use crate::connection::{causes, is_loopback};
 use crate::lanes::Lanes;
 use crate::secret::Secret;
 use crate::wire::{self, Answer, Delivery, Encoded, MAX_BODY_BYTES, StreamDecoder};
@@ -60,17 +61,6 @@ fn build(proxy: Proxy) -> Result<Client, reqwest::Error> {
         Proxy::AsSystem => builder,
     }
     .build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => host
-            .trim_matches(['[', ']'])
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
-    }
 }
 
 /// One provider over HTTP.
@@ -329,17 +319,4 @@ fn stopped(pause: Duration) -> ModelFailure {
 
 fn unbilled(failure: ModelFailure) -> FailedTry {
     FailedTry { failure, bill: Bill::None }
-}
-
-/// An error with its causes, without the URL: people put keys there, and the provider is named
-/// anyway.
-fn causes(error: &reqwest::Error) -> String {
-    let mut text = "the connection failed".to_owned();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

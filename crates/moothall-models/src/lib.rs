@@ -6,6 +6,7 @@
 
 mod backend;
 pub mod catalog;
+pub mod connection;
 mod demo;
 mod gateway;
 mod http;

@@ -36,6 +36,7 @@ mod verify;
 mod words;
 
 use std::future::Future;
+use std::time::Duration;
 
 use clap::CommandFactory as _;
 
@@ -102,7 +103,7 @@ fn man(command: Option<&str>) -> anyhow::Result<Exit> {
 }
 
 /// How long a cancelled command waits for its sandboxes to be gone.
-const CLEANING_UP: std::time::Duration = std::time::Duration::from_secs(3);
+const CLEANING_UP: Duration = Duration::from_secs(3);
 
 /// What came of work that a person may interrupt.
 enum Interruptible<T> {
@@ -127,6 +128,28 @@ async fn interruptible<T>(future: impl Future<Output = T>) -> Interruptible<T> {
     }
 }
 
+/// The same, and says every so often that it still goes on.
+async fn watched<T>(
+    future: impl Future<Output = T>,
+    every: Duration,
+    mut tick: impl FnMut(),
+) -> Interruptible<T> {
+    let ticking = async {
+        let mut moments = tokio::time::interval(every);
+        loop {
+            moments.tick().await;
+            tick();
+        }
+    };
+    interruptible(async {
+        tokio::select! {
+            done = future => done,
+            never = ticking => never,
+        }
+    })
+    .await
+}
+
 /// Runs a future on a runtime of its own until it is done or the person presses Ctrl-C.
 fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliError> {
     let runtime = runtime()?;
@@ -136,7 +159,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliE
         runtime.block_on(async {
             let until = tokio::time::Instant::now() + CLEANING_UP;
             while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < until {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
     }

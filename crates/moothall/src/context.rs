@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_models::catalog::Provider;
 use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode};
@@ -225,6 +226,29 @@ impl Flags {
         }
         self.set(&["provider", model.provider(), "base_url"], base_url);
         Ok(())
+    }
+
+    /// What every command that asks models may be told: its limits, and the address of the provider
+    /// of the model that `--model` names.
+    pub(crate) fn of_calls(
+        usd: Option<MicroUsd>,
+        tokens: Option<u64>,
+        base_url: Option<&str>,
+        model: Option<&ModelName>,
+    ) -> Result<Table, CliError> {
+        let mut flags = Self::default();
+        if let Some(usd) = usd {
+            flags.set(&["budget", "usd"], usd.decimal());
+        }
+        if let Some(tokens) = tokens {
+            let tokens = i64::try_from(tokens)
+                .map_err(|_| CliError::usage("--budget-tokens is too large"))?;
+            flags.set(&["budget", "tokens"], tokens);
+        }
+        if let Some(base_url) = base_url {
+            flags.set_base_url(model, "--model", base_url)?;
+        }
+        Ok(flags.into_table())
     }
 
     pub(crate) fn into_table(self) -> Table {

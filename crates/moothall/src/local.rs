@@ -9,6 +9,7 @@ use moothall_core::RunId;
 use moothall_core::model::ModelName;
 use moothall_engine::{EngineError, RunLock};
 use moothall_store::{NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -126,6 +127,15 @@ pub(crate) fn broken(error: StoreError) -> CliError {
 /// The beginning of an id, as it stands in lists.
 pub(crate) fn short(id: &RunId) -> &str {
     id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
+}
+
+/// What a run was started with, as its command kept it.
+pub(crate) fn read_input<T: DeserializeOwned>(input: &Value) -> Result<T, CliError> {
+    T::deserialize(input).map_err(|error| {
+        CliError::failed("what the run was started with cannot be understood")
+            .with_source(error)
+            .with_hint("another version of moothall may have started it")
+    })
 }
 
 /// A run that begins now.

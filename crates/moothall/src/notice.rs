@@ -10,12 +10,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moothall_core::{Conclusion, Outcome, RunId, Verdict};
 use moothall_engine::{Ended, Pause};
+use moothall_models::connection::is_loopback;
 use moothall_store::RunState;
 use reqwest::{Client, Url};
 use ring::hmac;
 use serde_json::json;
 
 use crate::config::{FoundBy, Loaded, NotifySection, Origin};
+use crate::error::Exit;
 use crate::local;
 use crate::terminal::{self, YELLOW, harmless_line};
 
@@ -134,8 +136,24 @@ impl Message {
     }
 }
 
+/// Tells the person who is here what came of a run, and then those who are not.
+pub(crate) async fn conclude<T>(
+    loaded: &Loaded,
+    run_id: &RunId,
+    news: Option<News>,
+    left: anyhow::Result<T>,
+    finish: impl AsyncFnOnce(T) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let told = match left {
+        Ok(left) => finish(left).await,
+        Err(error) => Err(error),
+    };
+    tell(loaded, run_id, news).await;
+    told
+}
+
 /// Tells whoever wants to know. Returns when they know, or when nobody can be told.
-pub(crate) async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
+async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
     let section = &loaded.resolved.config.notify;
     let Some(news) = news.filter(|_| section.desktop || section.webhook.is_some()) else { return };
     if is_from_a_stranger(loaded) {
@@ -151,18 +169,6 @@ pub(crate) async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
     {
         // The address may hold a secret, so it is not repeated.
         warn(&format!("`notify.webhook` was not told: {why}"));
-    }
-}
-
-/// Whether somebody is on this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => host
-            .trim_matches(['[', ']'])
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
     }
 }
 

@@ -91,16 +91,7 @@ impl ClaimVerdict {
     /// Whether the text contradicts its own sources, or could not be checked: it may not be ranked
     /// before a person has looked.
     pub const fn holds_back(self) -> bool {
-        matches!(
-            self,
-            Self::WrongPeriod
-                | Self::WrongScale
-                | Self::WrongSign
-                | Self::Miscited
-                | Self::WrongValue
-                | Self::BadCitation
-                | Self::Unchecked
-        )
+        matches!(self.severity(), Some(Severity::Escalate))
     }
 
     /// Whether a source stands behind the number.

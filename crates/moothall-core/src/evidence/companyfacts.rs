@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::cik::Cik;
 use super::day::Day;
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::submissions::Accession;
 use super::text::cleaned;
 
@@ -85,13 +85,7 @@ impl CompanyFacts {
     /// Reads a document. A row of a periodic report that cannot be read is left out and counted:
     /// one strange row must not hide the other ten thousand.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(EvidenceError::TooLarge {
-                what: WHAT,
-                bytes: bytes.len(),
-                limit: MAX_BYTES,
-            });
-        }
+        within(MAX_BYTES, WHAT, bytes)?;
         let document: Document<'_> = serde_json::from_slice(bytes)
             .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
         let mut facts = Self {

@@ -2,6 +2,16 @@
 
 use super::day::Day;
 
+/// Refuses what is larger than we are willing to read.
+pub(super) fn within(
+    limit: usize,
+    what: &'static str,
+    document: &[u8],
+) -> Result<(), EvidenceError> {
+    let bytes = document.len();
+    if bytes > limit { Err(EvidenceError::TooLarge { what, bytes, limit }) } else { Ok(()) }
+}
+
 /// Foreign data that is not what it should be.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::day::Day;
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::text::cleaned;
 
 const WHAT: &str = "list of articles";
@@ -113,10 +113,7 @@ struct Article {
 /// Reads an answer of the GDELT DOC 2.0 service (`mode=artlist&format=json`). What it refuses it
 /// refuses in plain text, which is told.
 pub fn gdelt(bytes: &[u8]) -> Result<Vec<FoundHeadline>, EvidenceError> {
-    if bytes.len() > MAX_NEWS_BYTES {
-        let (bytes, limit) = (bytes.len(), MAX_NEWS_BYTES);
-        return Err(EvidenceError::TooLarge { what: WHAT, bytes, limit });
-    }
+    within(MAX_NEWS_BYTES, WHAT, bytes)?;
     if !bytes.trim_ascii_start().starts_with(b"{") {
         let reason = cleaned(&String::from_utf8_lossy(bytes), 160);
         return Err(EvidenceError::Invalid { what: WHAT, reason });

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::submissions::Filing;
 
 const WHAT: &str = "annual report";
@@ -101,10 +101,7 @@ impl Wanted {
 /// Reads the passages out of the main file of an annual report. A report in which no item is found
 /// has none.
 pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<Passage>, EvidenceError> {
-    if document.len() > MAX_BYTES {
-        let bytes = document.len();
-        return Err(EvidenceError::TooLarge { what: WHAT, bytes, limit: MAX_BYTES });
-    }
+    within(MAX_BYTES, WHAT, document)?;
     let wanted = match filing.form.as_str() {
         form if form.starts_with("10-K") => TEN_K,
         form if form.starts_with("20-F") => TWENTY_F,

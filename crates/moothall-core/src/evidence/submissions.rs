@@ -9,7 +9,7 @@ use serde::{Deserialize, de};
 
 use super::cik::Cik;
 use super::day::Day;
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::events::ItemCode;
 use super::text::cleaned;
 
@@ -125,13 +125,7 @@ pub struct Submissions {
 impl Submissions {
     /// Reads a document.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(EvidenceError::TooLarge {
-                what: WHAT,
-                bytes: bytes.len(),
-                limit: MAX_BYTES,
-            });
-        }
+        within(MAX_BYTES, WHAT, bytes)?;
         let document: Document = serde_json::from_slice(bytes)
             .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
         let said = |text: Option<String>| {

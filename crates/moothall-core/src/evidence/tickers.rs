@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::cik::Cik;
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::text::cleaned;
 
 const WHAT: &str = "list of tickers";
@@ -109,13 +109,7 @@ impl TickerTable {
     /// fields and a list of rows). Rows that cannot be read are left out; a document without any
     /// readable row is refused.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(EvidenceError::TooLarge {
-                what: WHAT,
-                bytes: bytes.len(),
-                limit: MAX_BYTES,
-            });
-        }
+        within(MAX_BYTES, WHAT, bytes)?;
         let json = |source| EvidenceError::Json { what: WHAT, source };
         let document: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(json)?;
         let listings = match (document.get("fields"), document.get("data")) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::cik::Cik;
 use super::companyfacts::{Form, usable};
 use super::day::Day;
-use super::error::EvidenceError;
+use super::error::{EvidenceError, within};
 use super::fact::{Fact, FactId, Filed, Restated, Source};
 use super::metrics::{Kind, metric};
 use super::period::Period;
@@ -45,13 +45,7 @@ impl Sheet {
     /// Reads what [`Sheet::to_json`] wrote. Everything is checked like what comes from outside, and
     /// another spelling of the same sheet is refused: its hash would not be the sheet's name.
     pub fn from_json(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(EvidenceError::TooLarge {
-                what: WHAT,
-                bytes: bytes.len(),
-                limit: MAX_BYTES,
-            });
-        }
+        within(MAX_BYTES, WHAT, bytes)?;
         let sheet: Self = serde_json::from_slice(bytes)
             .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
         if sheet.to_json() != bytes {

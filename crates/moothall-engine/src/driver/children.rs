@@ -209,7 +209,8 @@ impl Children {
             Some(ended) = self.tenants.join_next() => {
                 let (id, ended) = ended.ok()?;
                 Some(match ended {
-                    Ok(isolation) => self.came_home(&id, isolation),
+                    // The room is done, and everything in it was as it should be.
+                    Ok(isolation) => self.settle(&id, isolation),
                     Err(no_room) => self.has_no_room(&id, no_room),
                 })
             }
@@ -231,26 +232,16 @@ impl Children {
         Told { released, ended: None }
     }
 
-    /// The room is done, and everything in it was as it should be.
-    fn came_home(&mut self, id: &EffectId, isolation: Isolation) -> Told {
-        self.settle(id, isolation)
-    }
-
     fn has_no_room(&mut self, id: &EffectId, no_room: NoRoom) -> Told {
         let isolation = Isolation::none(Some(no_room.words().to_owned()));
-        match self.walls {
-            Walls::Rooms { on_failure: OnFailure::Fail, .. } => {
-                if let Some(child) = self.live.get_mut(id) {
-                    let why = no_room.words().to_owned();
-                    child.outcome = Some(not_tried(id, "debate.no-sandbox", why));
-                    child.held.clear();
-                }
-                self.settle(id, isolation)
-            }
-            Walls::Rooms { on_failure: OnFailure::Fallback, .. } | Walls::None => {
-                self.settle(id, isolation)
-            }
+        if let Walls::Rooms { on_failure: OnFailure::Fail, .. } = self.walls
+            && let Some(child) = self.live.get_mut(id)
+        {
+            let why = no_room.words().to_owned();
+            child.outcome = Some(not_tried(id, "debate.no-sandbox", why));
+            child.held.clear();
         }
+        self.settle(id, isolation)
     }
 
     /// The child lives here from now on, and whatever was held is free.

@@ -1,10 +1,10 @@
 //! One document over HTTP: the only socket of the evidence.
 
-use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use moothall_models::connection::{causes, is_loopback};
 use reqwest::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response, StatusCode, Url};
 
@@ -110,17 +110,6 @@ fn build(here: bool) -> Result<Client, reqwest::Error> {
     if here { builder.no_proxy() } else { builder }.build()
 }
 
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => host
-            .trim_matches(['[', ']'])
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
-    }
-}
-
 async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, Failed> {
     let response = request.send().await.map_err(|error| EdgarError::Transport(causes(&error)))?;
     let status = response.status();
@@ -165,16 +154,4 @@ fn retry_after(response: &Response) -> Option<Duration> {
     }
     let until = httpdate::parse_http_date(text).ok()?;
     Some(until.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-/// An error with its causes, without the address: it is known.
-fn causes(error: &reqwest::Error) -> String {
-    let mut text = "the connection failed".to_owned();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -1,9 +1,9 @@
 //! One answer with news in it, over HTTP.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use moothall_core::evidence::news::MAX_NEWS_BYTES;
+use moothall_models::connection::is_loopback;
 use reqwest::header::USER_AGENT;
 use reqwest::{Client, Response, Url, redirect};
 
@@ -49,17 +49,6 @@ fn build(here: bool) -> Result<Client, reqwest::Error> {
         false => builder.https_only(true).redirect(redirect::Policy::limited(MAX_REDIRECTS)),
     }
     .build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let host = host.trim_matches(['[', ']']).parse::<IpAddr>();
-            host.is_ok_and(|address| address.is_loopback())
-        }
-        None => false,
-    }
 }
 
 /// No length that the server tells is allocated.

@@ -72,19 +72,8 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
 }
 
 fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
-    let mut flags = Flags::default();
-    if let Some(usd) = args.budget {
-        flags.set(&["budget", "usd"], usd.decimal());
-    }
-    if let Some(tokens) = args.budget_tokens {
-        let tokens =
-            i64::try_from(tokens).map_err(|_| CliError::usage("--budget-tokens is too large"))?;
-        flags.set(&["budget", "tokens"], tokens);
-    }
-    if let Some(base_url) = &args.base_url {
-        flags.set_base_url(args.model.as_ref(), "--model", base_url)?;
-    }
-    Ok(flags.into_table())
+    let base_url = args.base_url.as_deref();
+    Flags::of_calls(args.budget, args.budget_tokens, base_url, args.model.as_ref())
 }
 
 fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {

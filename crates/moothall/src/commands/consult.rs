@@ -30,7 +30,7 @@ use self::prepare::Ready;
 use self::report::{Files, finish};
 use self::screen::{Screen, SharedScreen, Style, shown};
 use super::resume::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, interruptible, question, runtime, words};
+use super::{Interruptible, question, runtime, watched, words};
 use crate::args::{ConsultArgs, Global, ResumeArgs};
 use crate::config::{ConsultSection, FoundBy, Loaded, Origin};
 use crate::context::Context;
@@ -98,12 +98,10 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), None, &screen).await;
         end(&ready, &left).await;
         let news = news(&left);
-        let told = match left {
-            Ok(left) => finish(&context, &*local.store, &run_id, &left, &files).await,
-            Err(error) => Err(error),
-        };
-        notice::tell(&context.loaded, &run_id, news).await;
-        told
+        notice::conclude(&context.loaded, &run_id, news, left, async |left| {
+            finish(&context, &*local.store, &run_id, &left, &files).await
+        })
+        .await
     })
 }
 
@@ -142,12 +140,10 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let left = drive(&ready, local, &row.run_id, &kept, ledger, says, &screen).await;
         end(&ready, &left).await;
         let news = news(&left);
-        let told = match left {
-            Ok(left) => finish(&context, &*local.store, &row.run_id, &left, &files).await,
-            Err(error) => Err(error),
-        };
-        notice::tell(&context.loaded, &row.run_id, news).await;
-        told
+        notice::conclude(&context.loaded, &row.run_id, news, left, async |left| {
+            finish(&context, &*local.store, &row.run_id, &left, &files).await
+        })
+        .await
     })
 }
 
@@ -193,22 +189,8 @@ async fn prepared<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     shown(screen).wait_for(what);
-    let ticking = async {
-        let mut tick = tokio::time::interval(screen::TICK);
-        loop {
-            tick.tick().await;
-            shown(screen).tick();
-        }
-    };
     // Boxed: a gathering under way is large.
-    let work = Box::pin(work);
-    let done = interruptible(async {
-        tokio::select! {
-            done = work => done,
-            never = ticking => never,
-        }
-    })
-    .await;
+    let done = watched(Box::pin(work), screen::TICK, || shown(screen).tick()).await;
     shown(screen).hide();
     match done {
         Interruptible::Done(done) => done,

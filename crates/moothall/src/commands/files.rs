@@ -49,6 +49,32 @@ pub(super) fn words_or_stdin(
     }
 }
 
+/// A path that means the same in another folder.
+pub(super) fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    path.map(std::path::absolute)
+        .transpose()
+        .map_err(|error| CliError::usage("a folder has no whole path").with_source(error))
+}
+
+/// The text of a file that a person wrote; `called` is what it is named when it is too large.
+pub(super) fn read_text(
+    path: &Path,
+    called: &str,
+    most_bytes: u64,
+    unreadable: impl Fn() -> CliError,
+) -> Result<String, CliError> {
+    let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
+    let mut text = String::new();
+    file.take(most_bytes + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable().with_source(error))?;
+    if text.len() as u64 > most_bytes {
+        let words = format!("{called} is larger than {} KiB", most_bytes >> 10);
+        return Err(CliError::usage(words));
+    }
+    Ok(text)
+}
+
 /// A JSON schema from a file, named after it.
 pub(super) fn read_schema(path: &Path) -> Result<OutputSchema, CliError> {
     let text = fs_err::read_to_string(path)

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use moothall_core::model::ModelName;
 use moothall_engine::edgar::Contact;
+use moothall_models::connection::is_loopback;
 
 use self::edit::Answers;
 use super::{question, runtime};
@@ -18,7 +19,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
-use crate::{isolation, logging, notice};
+use crate::{isolation, logging};
 
 /// How often somebody is asked again who mistyped.
 const TRIES: usize = 3;
@@ -132,7 +133,7 @@ fn keys(context: &Context) -> String {
     let lines = context.catalog.providers().filter_map(|provider| {
         let variable = provider.key_env.first()?;
         let on_this_machine =
-            reqwest::Url::parse(&provider.base_url).is_ok_and(|url| notice::is_loopback(&url));
+            reqwest::Url::parse(&provider.base_url).is_ok_and(|url| is_loopback(&url));
         let state = match context.keys.get(&provider.name) {
             Some(_) => format!("{variable} (is set)"),
             None if on_this_machine => "on this machine, needs no key".to_owned(),

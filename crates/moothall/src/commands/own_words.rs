@@ -1,13 +1,12 @@
 //! What a person says to a consultation, read from the command line and from files: a brief, moves,
 //! and who says so.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use moothall_core::consult::{MAX_ADDED_MOVES, Proposal, WrittenMove};
 use serde_json::Value;
 
-use super::words;
+use super::{files, words};
 use crate::config::Loaded;
 use crate::error::CliError;
 
@@ -135,16 +134,7 @@ fn text_of(path: &Path, what: &str) -> Result<String, CliError> {
     let unreadable = || {
         CliError::usage(format!("{what} cannot be read")).with_hint("it is a text file, in UTF-8")
     };
-    let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable().with_source(error))?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        let words = format!("{what} is larger than {} KiB", MAX_FILE_BYTES >> 10);
-        return Err(CliError::usage(words));
-    }
-    Ok(text)
+    files::read_text(path, what, MAX_FILE_BYTES, unreadable)
 }
 
 #[cfg(test)]

@@ -94,12 +94,10 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
         let ended = drive(&ready, &local, &run_id, kept.reflexion.clone(), ledger, &view).await;
         ready.shut_down().await;
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-        let told = match ended {
-            Ok(ended) => finish(&context, &local, &kept, &run_id, ended, &files, audience).await,
-            Err(error) => Err(error),
-        };
-        notice::tell(&context.loaded, &run_id, news).await;
-        told
+        notice::conclude(&context.loaded, &run_id, news, ended, async |ended| {
+            finish(&context, &local, &kept, &run_id, ended, &files, audience).await
+        })
+        .await
     })
 }
 
@@ -125,12 +123,10 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         let ended = drive(&ready, local, &row.run_id, kept.reflexion.clone(), ledger, &view).await;
         ready.shut_down().await;
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-        let told = match ended {
-            Ok(ended) => finish(&context, local, &kept, &row.run_id, ended, &files, audience).await,
-            Err(error) => Err(error),
-        };
-        notice::tell(&context.loaded, &row.run_id, news).await;
-        told
+        notice::conclude(&context.loaded, &row.run_id, news, ended, async |ended| {
+            finish(&context, local, &kept, &row.run_id, ended, &files, audience).await
+        })
+        .await
     })
 }
 

@@ -5,6 +5,7 @@
 use moothall_core::model::ModelName;
 use moothall_engine::edgar::Contact;
 use moothall_models::Catalog;
+use moothall_models::connection::is_loopback;
 
 use super::Config;
 use super::hints;
@@ -156,7 +157,7 @@ fn check_webhook(url: &str) -> Result<(), &'static str> {
     }
     match url.scheme() {
         "https" => Ok(()),
-        "http" if crate::notice::is_loopback(&url) => Ok(()),
+        "http" if is_loopback(&url) => Ok(()),
         "http" => Err("is without TLS, and not on this machine"),
         _ => Err("begins with neither `https://` nor `http://`"),
     }

@@ -1,7 +1,6 @@
 //! A committee as TOML: read with every mistake named, written with comments.
 
 use std::fmt::Write as _;
-use std::io::Read as _;
 use std::path::Path;
 
 use moothall_core::consult::Committee;
@@ -9,6 +8,7 @@ use moothall_core::consult::committee::{Metric, Seat, TOP_LEVEL};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
+use crate::commands::files;
 use crate::config::{Problem, line_of, nearest};
 use crate::error::CliError;
 
@@ -57,17 +57,9 @@ impl Keys {
 /// Errors: the file cannot be read at all.
 pub(super) fn read(path: &Path) -> Result<Result<Committee, Vec<Problem>>, CliError> {
     let unreadable = || CliError::usage("the committee file cannot be read");
-    let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable().with_source(error))?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        let most = MAX_FILE_BYTES >> 10;
-        let words = format!("{} is larger than {most} KiB", path.display());
-        return Err(CliError::usage(words));
-    }
-    Ok(parse(&path.display().to_string(), &text))
+    let called = path.display().to_string();
+    let text = files::read_text(path, &called, MAX_FILE_BYTES, unreadable)?;
+    Ok(parse(&called, &text))
 }
 
 /// The committee in a text. `name` stands before the line of each mistake.

@@ -1,6 +1,6 @@
 //! What a consultation is started with, kept so that it can go on in another process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use moothall_core::MicroUsd;
 use moothall_core::consult::ConsultInput;
@@ -13,6 +13,7 @@ use crate::args::{ConsultArgs, DebateEngine, NewsArg};
 use crate::commands::files;
 use crate::context::Flags;
 use crate::error::CliError;
+use crate::local;
 
 /// The input of a consultation. Keys are not in it: they are where they are when the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,14 +65,14 @@ impl Settings {
             budget_micro_usd: args.budget,
             budget_tokens: args.budget_tokens,
             base_url: args.base_url.clone(),
-            offline: whole(args.evidence.offline.as_deref())?,
-            record: whole(args.record.as_deref())?,
-            replay: whole(args.replay.as_deref())?,
-            memo: whole(args.memo.as_deref())?,
-            artifacts: whole(args.artifacts.as_deref())?,
-            files: whole(args.subject()?.folder)?,
+            offline: files::whole(args.evidence.offline.as_deref())?,
+            record: files::whole(args.record.as_deref())?,
+            replay: files::whole(args.replay.as_deref())?,
+            memo: files::whole(args.memo.as_deref())?,
+            artifacts: files::whole(args.artifacts.as_deref())?,
+            files: files::whole(args.subject()?.folder)?,
             news: match &args.news {
-                Some(NewsArg::File(path)) => whole(Some(path))?.map(NewsArg::File),
+                Some(NewsArg::File(path)) => files::whole(Some(path))?.map(NewsArg::File),
                 other => other.clone(),
             },
         })
@@ -79,19 +80,8 @@ impl Settings {
 
     /// The settings that stand for configuration keys.
     pub(super) fn flags(&self, model: Option<&ModelName>) -> Result<toml::Table, CliError> {
-        let mut flags = Flags::default();
-        if let Some(usd) = self.budget_micro_usd {
-            flags.set(&["budget", "usd"], usd.decimal());
-        }
-        if let Some(tokens) = self.budget_tokens {
-            let tokens = i64::try_from(tokens)
-                .map_err(|_| CliError::usage("--budget-tokens is too large"))?;
-            flags.set(&["budget", "tokens"], tokens);
-        }
-        if let Some(base_url) = &self.base_url {
-            flags.set_base_url(model, "--model", base_url)?;
-        }
-        Ok(flags.into_table())
+        let base_url = self.base_url.as_deref();
+        Flags::of_calls(self.budget_micro_usd, self.budget_tokens, base_url, model)
     }
 
     pub(super) fn recording(&self) -> Result<RecordingMode, CliError> {
@@ -102,16 +92,6 @@ impl Settings {
 impl Kept {
     /// What a run was started with.
     pub(in crate::commands) fn read(input: &Value) -> Result<Self, CliError> {
-        Self::deserialize(input).map_err(|error| {
-            CliError::failed("what the run was started with cannot be understood")
-                .with_source(error)
-                .with_hint("another version of moothall may have started it")
-        })
+        local::read_input(input)
     }
-}
-
-fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
-    path.map(std::path::absolute)
-        .transpose()
-        .map_err(|error| CliError::usage("a folder has no whole path").with_source(error))
 }

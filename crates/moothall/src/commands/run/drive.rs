@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::kept::Settings;
 use super::view::View;
-use crate::commands::{Interruptible, interruptible};
+use crate::commands::{self, Interruptible};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::isolation;
@@ -84,22 +84,8 @@ pub(super) async fn watched<T>(
     view: &SharedView,
     work: impl Future<Output = T>,
 ) -> Interruptible<T> {
-    let ticking = async {
-        let mut tick = tokio::time::interval(TICK);
-        loop {
-            tick.tick().await;
-            shown(view).tick();
-        }
-    };
     // Boxed: a call or a sandbox under way is large.
-    let work = Box::pin(work);
-    let done = interruptible(async {
-        tokio::select! {
-            done = work => done,
-            never = ticking => never,
-        }
-    })
-    .await;
+    let done = commands::watched(Box::pin(work), TICK, || shown(view).tick()).await;
     shown(view).clear();
     done
 }

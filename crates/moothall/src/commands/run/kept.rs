@@ -13,6 +13,7 @@ use crate::commands::files;
 use crate::config::EngineChoice;
 use crate::context::Flags;
 use crate::error::CliError;
+use crate::local;
 
 /// The input of a run. Keys are not in it: they are where they are when the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,21 +48,15 @@ pub(super) struct Settings {
 impl Settings {
     /// Paths are kept as whole ones: a run may go on in another folder.
     pub(super) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
-        let whole = |path: &Option<PathBuf>| {
-            path.as_deref()
-                .map(std::path::absolute)
-                .transpose()
-                .map_err(|error| CliError::usage("a folder has no whole path").with_source(error))
-        };
         Ok(Self {
             isolation: args.sandbox.isolation,
             allow_shared_kernel: args.sandbox.allow_shared_kernel,
             budget_micro_usd: args.budget,
             budget_tokens: args.budget_tokens,
             base_url: args.base_url.clone(),
-            record: whole(&args.record)?,
-            replay: whole(&args.replay)?,
-            output: whole(&args.output)?,
+            record: files::whole(args.record.as_deref())?,
+            replay: files::whole(args.replay.as_deref())?,
+            output: files::whole(args.output.as_deref())?,
         })
     }
 
@@ -70,19 +65,8 @@ impl Settings {
         &self,
         model: Option<&moothall_core::model::ModelName>,
     ) -> Result<toml::Table, CliError> {
-        let mut flags = Flags::default();
-        if let Some(usd) = self.budget_micro_usd {
-            flags.set(&["budget", "usd"], usd.decimal());
-        }
-        if let Some(tokens) = self.budget_tokens {
-            let tokens = i64::try_from(tokens)
-                .map_err(|_| CliError::usage("--budget-tokens is too large"))?;
-            flags.set(&["budget", "tokens"], tokens);
-        }
-        if let Some(base_url) = &self.base_url {
-            flags.set_base_url(model, "--model", base_url)?;
-        }
-        Ok(flags.into_table())
+        let base_url = self.base_url.as_deref();
+        Flags::of_calls(self.budget_micro_usd, self.budget_tokens, base_url, model)
     }
 
     /// Puts the budget that holds into what is kept, wherever it was configured.
@@ -99,10 +83,6 @@ impl Settings {
 impl Kept {
     /// What a run was started with.
     pub(super) fn read(input: &Value) -> Result<Self, CliError> {
-        Self::deserialize(input).map_err(|error| {
-            CliError::failed("what the run was started with cannot be understood")
-                .with_source(error)
-                .with_hint("another version of moothall may have started it")
-        })
+        local::read_input(input)
     }
 }

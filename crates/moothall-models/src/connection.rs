@@ -1,0 +1,31 @@
+//! What everyone who opens a connection must know: who is on this machine, and what may be said of a
+//! connection that failed.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+/// Whether whoever answers there is on this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => host
+            .trim_matches(['[', ']'])
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback()),
+        None => false,
+    }
+}
+
+/// An error with its causes, without the address: people put keys there, and whoever was asked is
+/// named anyway.
+pub fn causes(error: &reqwest::Error) -> String {
+    let mut text = "the connection failed".to_owned();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
