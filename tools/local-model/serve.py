@@ -50,6 +50,11 @@ def server_parameters(arguments: argparse.Namespace) -> xllamacpp.CommonParams:
     parameters.kv_unified = False
     parameters.ctx_shift = False
 
+    # The voices of a debate take turns in one slot, and what they share at the beginning is more than half of each prompt. By
+    # default that is near enough for a slot to be taken over, and the turns of the voice before are lost; so a prompt that does not
+    # go on where the slot stands brings its own earlier state back from memory.
+    parameters.slot_prompt_similarity = 0.9
+
     parameters.cpuparams.n_threads = arguments.threads
     parameters.cpuparams_batch.n_threads = arguments.threads
     parameters.sampling.seed = arguments.seed

@@ -12,6 +12,7 @@ mod check;
 mod codegen;
 mod fuzz;
 mod guest;
+mod hits;
 mod leak;
 mod shell;
 mod tidy;
@@ -41,6 +42,8 @@ enum Task {
     Guest,
     /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
     Leak(leak::Args),
+    /// Counts what a long debate reads from the local model's cache (`MOOTHALL_TEST_LOCAL_MODEL`).
+    Hits(hits::Args),
     /// Kills consultations again and again; every one must end as if nobody had touched it.
     Chaos(chaos::Args),
 }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
+        Task::Hits(args) => hits::run(&args),
         Task::Chaos(args) => chaos::run(&args),
     };
     match done {

@@ -169,7 +169,7 @@ fn requests_only_ever_grow_at_their_end() {
         assert_eq!(dossier.text, input(10).dossier, "{id}");
         let marks: Vec<bool> = request.blocks().map(|block| block.cache.is_some()).collect();
         let mut expected = vec![false; marks.len()];
-        expected[..2].fill(true);
+        expected[..3].fill(true);
         *expected.last_mut().unwrap() = true;
         assert_eq!(marks, expected, "{id}");
         assert_eq!(dossier.cache, Some(CacheFor::FiveMinutes));

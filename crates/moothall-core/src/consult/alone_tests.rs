@@ -38,9 +38,9 @@ fn question_is_the_same_as_in_a_debate_but_for_the_debate() {
     let ran = run(do_nothing(), &[]);
     let (asked, debate) = (ran.question("m0/score/D2"), ran.debate("m1"));
     assert_eq!(asked.system[0].text, debate.dossier);
-    assert!(asked.system[1].text.contains("You are D2 (Operational Pragmatist)"));
-    assert!(asked.system[1].text.contains("# m0: Do nothing"));
-    assert!(asked.turns[0].block.text.contains("`impact` (Impact): How large"));
+    assert!(asked.system[2].text.contains("You are D2 (Operational Pragmatist)"));
+    assert!(asked.system[2].text.contains("# m0: Do nothing"));
+    assert!(asked.system[1].text.contains("`impact` (Impact): How large"));
     assert_eq!(asked.schema.as_ref().unwrap().name(), "decision_maker_turn");
 }
 

@@ -15,7 +15,7 @@ fn texts(request: &ModelRequest) -> Vec<&str> {
 
 #[test]
 fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
-    let ran = debated_in(4_000, 10);
+    let ran = debated_in(4_400, 10);
     let question = |round: u32| ran.question(&format!("m7/round-{round}/D2"));
     let first_cut = (2..=10).find(|round| question(*round).turns.len() < 2 * *round as usize - 1);
     let cut = first_cut.expect("the window was never full");
@@ -35,7 +35,7 @@ fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
     assert_eq!(texts(at), texts(after)[..at.turns.len()]);
     assert_eq!((&at.system, &at.schema), (&before.system, &before.schema));
     for (id, request) in &ran.asked {
-        assert!(fits(request, 4_000), "{id}");
+        assert!(fits(request, 4_400), "{id}");
     }
 
     let debated = ran.debated();

@@ -1,9 +1,10 @@
 //! What the models are told.
 //!
-//! Most shared first: the dossier, the same bytes for every agent and every move; then who speaks
-//! and about what; then the conversation, in which the model's own words are the assistant's and the
-//! other side's are the user's. What differs from round to round stands in the newest turn only and
-//! is never changed later.
+//! Most shared first: the dossier, the same bytes for every agent and every move; then the rules of a
+//! side, the same for every move; then the move, the same for everyone who speaks about it; then who
+//! speaks; then the conversation, in which the model's own words are the assistant's and the other
+//! side's are the user's. What differs from round to round stands in the newest turn only and is
+//! never changed later.
 
 use std::fmt::Write as _;
 
@@ -20,6 +21,7 @@ use crate::words::{fenced, fill, one_line};
 
 const CRITIC: &str = include_str!("prompts/critic.md");
 const DECISION_MAKER: &str = include_str!("prompts/decision_maker.md");
+const CASE: &str = include_str!("prompts/case.md");
 const OPEN: &str = include_str!("prompts/open.md");
 const FINDINGS: &str = include_str!("prompts/findings.md");
 const PRESS: &str = include_str!("prompts/press.md");
@@ -42,19 +44,13 @@ const MAX_SUMMARISED: usize = 16;
 /// The critic's part of every request.
 pub(super) fn critic(input: &DebateInput) -> Result<Voice, InvalidSchema> {
     let panel: Vec<String> = input.decision_makers.iter().map(title).collect();
-    let persona = fill(
+    let rules = fill(
         CRITIC,
-        &[
-            ("lens", &input.critic.lens),
-            ("company", &input.company),
-            ("panel", &panel.join(", ")),
-            ("words", &words(input)),
-            ("move", &fenced(&clean(&input.move_markdown, usize::MAX))),
-        ],
+        &[("company", &input.company), ("panel", &panel.join(", ")), ("words", &words(input))],
     );
     Ok(Voice {
         model: input.critic_model.clone(),
-        system: system(input, persona),
+        system: system(input, rules, &input.critic.lens),
         schema: turn::critic_schema()?,
         calls: input.calls.clone(),
     })
@@ -62,27 +58,30 @@ pub(super) fn critic(input: &DebateInput) -> Result<Voice, InvalidSchema> {
 
 /// A decision maker's part of every request.
 pub(super) fn decision_maker(input: &DebateInput, seat: &Seat) -> Result<Voice, InvalidSchema> {
-    let persona = fill(
+    let rules = fill(
         DECISION_MAKER,
         &[
-            ("lens", &seat.lens),
             ("company", &input.company),
-            ("seat", &title(seat)),
             ("words", &words(input)),
-            ("move", &fenced(&clean(&input.move_markdown, usize::MAX))),
+            ("top", &TOP_LEVEL.to_string()),
+            ("metrics", &metrics(&input.metrics)),
         ],
     );
+    let who = format!("You are {}.\n{}", title(seat), seat.lens);
     Ok(Voice {
         model: input.decision_maker_model.clone(),
-        system: system(input, persona),
+        system: system(input, rules, &who),
         schema: turn::decision_maker_schema(&input.metrics)?,
         calls: input.calls.clone(),
     })
 }
 
-fn system(input: &DebateInput, persona: String) -> Vec<Block> {
-    let dossier = Block::new(input.dossier.clone());
-    [dossier, Block::new(persona)].map(|block| block.cached(CacheFor::FiveMinutes)).into()
+fn system(input: &DebateInput, rules: String, who: &str) -> Vec<Block> {
+    let proposed = fenced(&clean(&input.move_markdown, usize::MAX));
+    let case = fill(CASE, &[("move", &proposed), ("who", who)]);
+    let blocks = [Block::new(input.dossier.clone()), Block::new(rules), Block::new(case)];
+    // With the newest turn these are four, as many as a provider takes.
+    blocks.map(|block| block.cached(CacheFor::FiveMinutes)).into()
 }
 
 /// The critic's first question.
@@ -163,15 +162,13 @@ pub(super) fn score(input: &DebateInput, round: u32, docket: &Docket) -> String 
             ("rounds", &input.rounds.to_string()),
             ("top", &TOP_LEVEL.to_string()),
             ("open", &open),
-            ("metrics", &metrics(&input.metrics)),
         ],
     )
 }
 
 /// The question for scores where there is no debate.
 pub(super) fn score_alone(input: &DebateInput) -> String {
-    let (top, metrics) = (TOP_LEVEL.to_string(), metrics(&input.metrics));
-    fill(SCORE_ALONE, &[("top", &top), ("metrics", &metrics)])
+    fill(SCORE_ALONE, &[("top", &TOP_LEVEL.to_string())])
 }
 
 /// What stands for rounds that are left out: the record, not another model's words about it.

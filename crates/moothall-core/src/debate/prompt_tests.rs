@@ -82,8 +82,8 @@ fn what_others_wrote_cannot_leave_its_fence() {
         "m7/round-1/D1" => said(answers(attack, "hold", &["O1"], &[])),
         id => said(in_form(id)),
     });
-    let persona = &ran.question("m7/round-1/D1").system[1].text;
-    assert!(persona.ends_with(&format!("The move:\n````\n{attack}\n````")), "{persona}");
+    let case = &ran.question("m7/round-1/D1").system[2].text;
+    assert!(case.starts_with(&format!("The move:\n````\n{attack}\n````\n\nYou are D1")), "{case}");
     let heard = &ran.question("m7/round-1/D1").turns[0].block.text;
     let one_line = attack.replace('\n', " ");
     assert_eq!(

@@ -16,21 +16,24 @@ struct Scene<'a> {
     /// `D2`; the critic before anyone spoke has none.
     seat: &'a str,
     round: u32,
+    /// The rules of this side, with the scale of the scores.
+    rules: &'a str,
     asked: &'a str,
 }
 
 impl<'a> Scene<'a> {
     fn of(request: &'a ModelRequest) -> Option<Self> {
-        let persona = system(request, 1);
+        let (rules, case) = (system(request, 1), system(request, 2));
         let asked = last_question(request);
-        let (_, behind) = persona.split_once("\n# m")?;
+        let (_, behind) = case.split_once("\n# m")?;
         let title = behind.split_once(": ")?.1.lines().next()?;
-        let seat = seat_of(persona, "You are ").or_else(|| first_speaker(asked));
+        let seat = seat_of(case, "You are ").or_else(|| first_speaker(asked));
         Some(Self {
             facts: Facts::read(system(request, 0)),
             title,
             seat: seat.unwrap_or(""),
             round: round_of(asked).unwrap_or(1),
+            rules,
             asked,
         })
     }
@@ -321,7 +324,7 @@ fn merit(scene: &Scene<'_>) -> i64 {
 }
 
 fn scores(scene: &Scene<'_>, merit: i64, against: i64, stays: &str) -> Option<String> {
-    let metrics = scene.asked.lines().filter_map(|line| {
+    let metrics = scene.rules.lines().filter_map(|line| {
         let (id, _) = line.strip_prefix('`')?.split_once("` (")?;
         Some(id)
     });
