@@ -53,7 +53,7 @@ impl Undebated {
 /// them in its cache. Nothing where there is no such seat.
 pub(crate) fn ask(input: &DebateInput, seat: usize, purpose: Purpose) -> Option<ModelRequest> {
     let voice = prompt::decision_maker(input, input.decision_makers.get(seat)?).ok()?;
-    let asked = prompt::score_alone(input).into();
+    let asked = prompt::score_alone().into();
     Some(Chain::default().ask(&voice, purpose, &asked, |_, _| String::new()))
 }
 

@@ -167,7 +167,7 @@ pub(super) fn score(input: &DebateInput, round: u32, docket: &Docket) -> String 
 }
 
 /// The question for scores where there is no debate.
-pub(super) fn score_alone(input: &DebateInput) -> String {
+pub(super) fn score_alone() -> String {
     fill(SCORE_ALONE, &[("top", &TOP_LEVEL.to_string())])
 }
 
