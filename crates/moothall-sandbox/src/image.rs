@@ -19,6 +19,7 @@
 
 mod archive;
 mod build;
+mod bundle;
 mod manifest;
 mod recipe;
 mod sources;
@@ -35,6 +36,7 @@ use moothall_core::Sha256Hex;
 
 pub use self::archive::init_archive;
 pub use self::build::{BuildOptions, BuildStep, Built, Existing, ImageBuilder, Progress, Rebuilt};
+pub use self::bundle::Bundled;
 pub use self::manifest::{FileEntry, Manifest, Package};
 pub use self::recipe::{KernelRecipe, Recipe, RootRecipe};
 pub use self::verify::{ImageProblem, ImageProblemKind};
@@ -192,10 +194,6 @@ impl ImageStore {
         let manifest = Manifest::from_bytes(&bytes, sha256).map_err(broken)?;
         if manifest.name != name {
             return Err(broken(format!("its tag leads to an image called `{}`", manifest.name)));
-        }
-        // The names become paths; ours have no folders in them.
-        if let Some(file) = manifest.files.iter().find(|file| file.path.contains('/')) {
-            return Err(broken(format!("its manifest lists `{}`", file.path)));
         }
         Ok((sha256, manifest))
     }

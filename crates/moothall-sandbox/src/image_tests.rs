@@ -6,14 +6,14 @@ use super::manifest::FORMAT;
 use super::*;
 
 /// A small image with everything that a real one has.
-struct Fixture {
+pub(super) struct Fixture {
     folder: tempfile::TempDir,
-    store: ImageStore,
-    sha256: Sha256Hex,
+    pub(super) store: ImageStore,
+    pub(super) sha256: Sha256Hex,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = ImageStore::at(folder.path().join("images"));
         let draft = folder.path().join("draft");

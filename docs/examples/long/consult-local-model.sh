@@ -9,8 +9,8 @@ cat >catalog.toml <<'TOML'
 dated = "2026-11-15"
 
 [model."lab/smollm2-135m"]
-context = 2600
-max_output = 48
+context = 4096
+max_output = 40
 structured = false
 TOML
 cat >moothall.toml <<TOML
@@ -30,4 +30,8 @@ title = "Close the smallest office"
 thesis = "Its work can be done from elsewhere."
 TOML
 
-run 0 consult HLXI --moves 1 --add-moves moves.toml --rounds 2 --yes --receipt receipt.jsonl
+run 0 consult HLXI --moves 1 --add-moves moves.toml --rounds 2 --budget-tokens 400000 --yes --receipt receipt.jsonl
+says "degraded: D1 gave no usable scores: neutral 5s" "$out"
+says "No move is recommended." "$out"
+[[ $err != *"debated in class none"* ]] || fail "the debates ran without a sandbox"
+run 0 verify receipt.jsonl

@@ -1,6 +1,7 @@
 //! An image's manifest: everything that can be said about it, and so its identity.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use moothall_core::{Sha256Hex, canonical_json};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,11 @@ impl Manifest {
                 "its manifest has format {}, and this version of moothall reads {FORMAT}",
                 manifest.format
             ));
+        }
+        // The names become paths; ours have no folders in them.
+        let is_name = |path: &str| Path::new(path).file_name() == Some(path.as_ref());
+        if let Some(file) = manifest.files.iter().find(|file| !is_name(&file.path)) {
+            return Err(format!("its manifest lists `{}`", file.path));
         }
         Ok(manifest)
     }

@@ -63,14 +63,30 @@ impl ImageStore {
             return Ok(vec![changed(MANIFEST)]);
         }
         let (_, manifest) = self.manifest(name)?;
-        let mut problems = compare_files(&folder, &manifest)?;
-        let tree_is_known = !problems.iter().any(|problem| problem.path == TREE);
-        if manifest.file(TREE).is_some() && tree_is_known {
-            problems.extend(compare_tree(&folder)?);
-        }
-        problems.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(problems)
+        compare(&folder, &manifest)
     }
+}
+
+/// Compares a folder with the manifest in it.
+pub(super) fn compare(
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<ImageProblem>, SandboxError> {
+    let mut problems = compare_files(folder, manifest)?;
+    let tree_is_known = !problems.iter().any(|problem| problem.path == TREE);
+    if manifest.file(TREE).is_some() && tree_is_known {
+        problems.extend(compare_tree(folder)?);
+    }
+    problems.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(problems)
+}
+
+/// What the image's own list says is below `root/`, by path, so that a folder comes before what is
+/// in it.
+pub(super) fn listed_tree(folder: &Path) -> std::io::Result<Vec<TreeEntry>> {
+    let mut listed: Vec<TreeEntry> = serde_json::from_slice(&read_bounded(&folder.join(TREE))?)?;
+    listed.sort();
+    Ok(listed)
 }
 
 /// The files in the image's folder itself.
@@ -106,10 +122,8 @@ fn compare_files(folder: &Path, manifest: &Manifest) -> Result<Vec<ImageProblem>
 
 /// Everything below `root/`.
 fn compare_tree(folder: &Path) -> Result<Vec<ImageProblem>, SandboxError> {
-    let text = read_bounded(&folder.join(TREE))
-        .map_err(SandboxError::host("the list of the tree cannot be read"))?;
-    let wanted: Vec<TreeEntry> = serde_json::from_slice(&text)
-        .map_err(|error| SandboxError::host("the list of the tree cannot be read")(error.into()))?;
+    let wanted =
+        listed_tree(folder).map_err(SandboxError::host("the list of the tree cannot be read"))?;
     let root = folder.join(ROOT);
     if !root.is_dir() {
         return Ok(vec![problem(ROOT, ImageProblemKind::Missing)]);

@@ -1,5 +1,7 @@
 //! The flags of `moothall image`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 const BUILD_HELP: &str = "\
@@ -23,6 +25,21 @@ Examples:
   moothall image verify
   moothall image verify python --rebuild";
 
+const EXPORT_HELP: &str = "\
+The file is a tar archive with the digests of the images in it. The same images make the same bytes.
+
+Examples:
+  moothall image export --out images.tar
+  moothall image export debate --out debate.tar";
+
+const IMPORT_HELP: &str = "\
+Nothing in the file is trusted: an image gets its name only after every byte of it was compared with
+its digest. Whether the digest is the one that you expect is for you to compare.
+
+Examples:
+  moothall image import images.tar
+  zstd --decompress --stdout images.tar.zst | moothall image import -";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageCommand {
     /// Build images from Debian packages, here and without privileges
@@ -31,6 +48,10 @@ pub(crate) enum ImageCommand {
     List(ImageListArgs),
     /// Compare every byte of the images with their digests
     Verify(ImageVerifyArgs),
+    /// Pack images into one file, for a machine that cannot build them
+    Export(ImageExportArgs),
+    /// Unpack images that another machine packed, and compare every byte with their digests
+    Import(ImageImportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +90,31 @@ pub(crate) struct ImageVerifyArgs {
     /// Where packages come from, with --rebuild
     #[arg(long, value_name = "MIRROR", requires = "rebuild")]
     pub(crate) mirror: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_HELP)]
+pub(crate) struct ImageExportArgs {
+    /// The images [default: all that are built]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// The file to make; one that exists is not replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_HELP)]
+pub(crate) struct ImageImportArgs {
+    /// The bundle; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,7 @@
 //! `moothall image`: the kernel and root file systems that sandboxes are made of.
 
+mod bundle;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -32,6 +34,8 @@ pub(super) fn run(global: &Global, command: &ImageCommand) -> anyhow::Result<Exi
         ImageCommand::Build(args) => build(&store, args),
         ImageCommand::List(args) => list(&store, args),
         ImageCommand::Verify(args) => verify(&store, args),
+        ImageCommand::Export(args) => bundle::export(&store, args),
+        ImageCommand::Import(args) => bundle::import(&store, args),
     }
 }
 

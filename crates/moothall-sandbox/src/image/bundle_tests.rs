@@ -1,0 +1,162 @@
+use super::super::tests::Fixture;
+use super::*;
+
+fn packed(fixture: &Fixture) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    fixture.store.export(&["python".to_owned()], &mut bytes).unwrap();
+    bytes
+}
+
+/// A store without anything in it.
+fn empty() -> (tempfile::TempDir, ImageStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ImageStore::at(folder.path().join("images"));
+    (folder, store)
+}
+
+/// Whether a store has neither images nor work of anyone.
+fn is_empty(store: &ImageStore) -> bool {
+    let building = fs_err::read_dir(store.folder().join(BUILDING));
+    let left = building.map_or(0, |found| found.flatten().filter(|it| it.path().is_dir()).count());
+    left == 0 && store.list().unwrap().is_empty() && store.untagged().unwrap().is_empty()
+}
+
+#[test]
+fn bundle_makes_the_same_image_elsewhere() {
+    let fixture = Fixture::new();
+    let bytes = packed(&fixture);
+    assert_eq!(bytes, packed(&fixture));
+    let (_folder, store) = empty();
+    let image = Bundled { name: "python".to_owned(), sha256: fixture.sha256 };
+    assert_eq!(store.import(&*bytes).unwrap(), [image]);
+    assert_eq!(store.verify("python").unwrap(), []);
+    let (here, there) = (fixture.store.find("python").unwrap(), store.find("python").unwrap());
+    assert_eq!((here.sha256, here.packages), (there.sha256, there.packages));
+    // Once more, over what is there.
+    store.import(&*bytes).unwrap();
+    assert_eq!(store.verify("python").unwrap(), []);
+}
+
+#[test]
+fn image_that_was_changed_is_not_packed() {
+    let fixture = Fixture::new();
+    let kernel = fixture.store.find("python").unwrap().vmlinuz;
+    fs_err::write(kernel, "kernal").unwrap();
+    let error = fixture.store.export(&["python".to_owned()], io::sink()).unwrap_err();
+    assert_eq!(error.to_string(), "image `python`: vmlinuz was changed");
+}
+
+#[test]
+fn byte_that_is_flipped_anywhere_changes_nothing_or_is_found() {
+    let fixture = Fixture::new();
+    let bytes = packed(&fixture);
+    let mut found = 0;
+    // Every entry has a head and a body; a step that meets all places of a block in turn.
+    for at in (0..bytes.len()).step_by(7) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        let (_folder, store) = empty();
+        match store.import(&*flipped) {
+            Ok(_) => assert_eq!(store.verify("python").unwrap(), [], "{at}"),
+            Err(_) => {
+                found += 1;
+                assert!(is_empty(&store), "{at}");
+            }
+        }
+    }
+    assert!(found > 100, "{found}");
+}
+
+#[test]
+fn bundle_that_ends_early_leaves_nothing() {
+    let bytes = packed(&Fixture::new());
+    // A tar archive ends with two empty blocks, and is whole without them.
+    for end in (0..bytes.len() - 1024).step_by(509) {
+        let (_folder, store) = empty();
+        store.import(&bytes[..end]).unwrap_err();
+        assert!(is_empty(&store), "{end}");
+    }
+}
+
+/// A bundle of the fixture's image with something of somebody's own behind its manifest.
+fn with(fixture: &Fixture, add: impl FnOnce(&mut Builder<Vec<u8>>, &Path)) -> Vec<u8> {
+    let mut archive = Builder::new(Vec::new());
+    let images = vec![Bundled { name: "python".to_owned(), sha256: fixture.sha256 }];
+    let list = serde_json::to_vec(&List { format: FORMAT, images }).unwrap();
+    append(&mut archive, Path::new(LIST), 0o644, list.len() as u64, &*list).unwrap();
+    let digest = fixture.sha256.to_string();
+    let manifest = fixture.store.folder().join(&digest).join(MANIFEST);
+    let manifest = fs_err::read(manifest).unwrap();
+    let within = Path::new(&digest);
+    append(&mut archive, &within.join(MANIFEST), 0o644, manifest.len() as u64, &*manifest).unwrap();
+    add(&mut archive, within);
+    archive.into_inner().unwrap()
+}
+
+#[track_caller]
+fn check_refused(add: impl FnOnce(&mut Builder<Vec<u8>>, &Path), expected: &str) {
+    let bytes = with(&Fixture::new(), add);
+    let (_folder, store) = empty();
+    let error = store.import(&*bytes).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    assert!(is_empty(&store));
+}
+
+fn link(archive: &mut Builder<Vec<u8>>, path: &Path, target: &str) {
+    archive.append_link(&mut header(EntryType::Symlink, 0o777, 0), path, target).unwrap();
+}
+
+#[test]
+fn entry_that_no_image_has_is_refused() {
+    check_refused(
+        |archive, within| {
+            append_folder(archive, &within.join("root"), 0o755).unwrap();
+            link(archive, &within.join("root/out"), "/tmp");
+            append(archive, &within.join("root/out/file"), 0o644, 1, &b"x"[..]).unwrap();
+        },
+        "image `python`: its bundle has `root/out/file`, which no image has",
+    );
+    check_refused(
+        |archive, within| link(archive, &within.join("vmlinuz"), "/etc/passwd"),
+        "image `python`: its bundle has `vmlinuz`, which no image has",
+    );
+    check_refused(
+        |archive, within| {
+            append_folder(archive, &within.join("root"), 0o755).unwrap();
+            let mut device = header(EntryType::Char, 0o666, 0);
+            let null = within.join("root/null");
+            archive.append_data(&mut device, null, io::empty()).unwrap();
+        },
+        "image `python`: its bundle has `root/null`, which no image has",
+    );
+    check_refused(
+        |archive, within| append(archive, &within.join("more"), 0o644, 1, &b"x"[..]).unwrap(),
+        "image `python`: `more` cannot be unpacked: it has another size than its manifest says",
+    );
+    check_refused(
+        |archive, within| {
+            append_folder(archive, &within.join("root"), 0o755).unwrap();
+            let big = within.join("root/big");
+            append(archive, &big, 0o644, 8, &b"12345678"[..]).unwrap();
+        },
+        "image `python`: `root/big` cannot be unpacked: it has another size than its manifest says",
+    );
+    check_refused(
+        |archive, _| append(archive, Path::new("else/file"), 0o644, 1, &b"x"[..]).unwrap(),
+        "image `python`: modules.cpio is missing",
+    );
+}
+
+#[test]
+fn what_is_no_bundle_is_told_so() {
+    let (_folder, store) = empty();
+    let why = |bytes: &[u8]| match store.import(bytes).unwrap_err() {
+        SandboxError::Host { what, source } => format!("{what}: {source}"),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why(b""), "the bundle cannot be read: it is empty");
+    let mut archive = Builder::new(Vec::new());
+    append(&mut archive, Path::new("readme"), 0o644, 2, &b"hi"[..]).unwrap();
+    let other = archive.into_inner().unwrap();
+    assert_eq!(why(&other), "the bundle cannot be read: it is no bundle of images");
+}
