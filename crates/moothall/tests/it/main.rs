@@ -35,4 +35,5 @@ mod sources;
 mod terminal;
 mod trust;
 mod verify;
+mod web_fixtures;
 mod world;
