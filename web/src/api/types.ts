@@ -85,3 +85,20 @@ export interface Facts {
   passages: { accession: string; form: string; item: string; paragraph: number; text: string }[];
   events: { accession: string; form: string; filed: string; subjects: string; link: string | null }[];
 }
+
+export interface StartRun {
+  workflow: "consult";
+  ticker: string;
+  rounds?: number;
+  committee?: string;
+  budget_usd?: string;
+  source?: "filings" | "synthetic";
+}
+
+export interface Started {
+  run_id: string;
+}
+
+export interface CommitteeList {
+  committees: { name: string; title?: string }[];
+}
