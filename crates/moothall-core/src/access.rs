@@ -77,7 +77,7 @@ impl FromStr for TokenId {
         if text.len() == TOKEN_ID_DIGITS && text.bytes().all(digit) {
             Ok(Self(text.into()))
         } else {
-            let expected = "12 digits of 0 to 9 and a to f, as `moothall token list` shows them";
+            let expected = "12 digits of 0 to 9 and a to f";
             Err(InvalidName { what: "id of a token", expected })
         }
     }

@@ -45,6 +45,7 @@ fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
         ("review", [MAY_NOT, MAY, MAY_NOT]),
         ("run,review", [MAY, MAY, MAY_NOT]),
         ("admin", [MAY, MAY, MAY]),
+        (&Scopes::all().to_string(), [MAY, MAY, MAY]),
     ] {
         check(&member(scopes), [(Read, MAY), (Run, run), (Review, review), (Admin, admin)]);
     }

@@ -1,5 +1,6 @@
 //! The command line as people type it. The doc comments are the help texts.
 
+mod access;
 mod backup;
 mod committee;
 mod consult;
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 
+pub(crate) use self::access::{CreateTokenArgs, Lifetime, TeamCommand, TokenCommand};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
@@ -122,6 +124,12 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     /// Bring the runs of a backup back
     Restore(RestoreArgs),
+    /// Make, list and take back the tokens with which others call a server
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Make and list the teams that share a server
+    #[command(subcommand)]
+    Team(TeamCommand),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present

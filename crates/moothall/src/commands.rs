@@ -32,6 +32,8 @@ mod run;
 mod runs;
 mod sandbox;
 mod show;
+mod team;
+mod token;
 mod verify;
 mod words;
 
@@ -66,6 +68,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::run(&global, &args),
         Command::Backup(args) => backup::run(&global, &args),
         Command::Restore(args) => restore::run(&global, &args),
+        Command::Token(command) => token::run(&global, &command),
+        Command::Team(command) => team::run(&global, &command),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

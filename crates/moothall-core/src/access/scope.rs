@@ -77,6 +77,11 @@ impl Scopes {
         }
     }
 
+    /// Every scope.
+    pub fn all() -> Self {
+        Self { read: true, run: true, review: true, admin: true }
+    }
+
     /// This and another scope.
     #[must_use]
     pub fn and(self, scope: Scope) -> Self {
