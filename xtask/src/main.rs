@@ -18,6 +18,7 @@ mod shell;
 mod tidy;
 mod tokens;
 mod tree;
+mod web;
 
 /// The project's own tasks.
 #[derive(Debug, Parser)]
@@ -36,6 +37,8 @@ enum Task {
     /// Measures a promise of SPECIFICATION.md.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Many viewers of one run, and many runs at once, on the server; the same as `bench load`.
+    Load(bench::Length),
     /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
     Fuzz(fuzz::Args),
     /// Builds the agent that runs inside sandboxes, as one static file.
@@ -46,6 +49,8 @@ enum Task {
     Hits(hits::Args),
     /// Kills consultations again and again; every one must end as if nobody had touched it.
     Chaos(chaos::Args),
+    /// Builds the web interface that is embedded in the product; checks it, or tries it in a browser.
+    Web(web::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,11 +60,13 @@ fn main() -> ExitCode {
         Task::Codegen => codegen::run(),
         Task::Book => book::run(),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Load(length) => bench::run(&bench::Bench::Load(length)),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
         Task::Hits(args) => hits::run(&args),
         Task::Chaos(args) => chaos::run(&args),
+        Task::Web(args) => web::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod access;
 mod ask;
 mod backup;
 mod chaos;
@@ -31,8 +32,10 @@ mod say;
 mod scene;
 mod schema;
 mod secrecy;
+mod serve;
 mod sources;
 mod terminal;
 mod trust;
 mod verify;
+mod web_fixtures;
 mod world;
