@@ -44,6 +44,7 @@ export function TickerForm() {
       },
       { replace: true },
     );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows the field, not the other way round
   useEffect(() => {
     if (asked) change("ticker", asked, "HLXI");
     setProblem(undefined);
@@ -104,7 +105,12 @@ export function TickerForm() {
         <div className="opts">
           <div className="opt">
             <span className="lab">Rounds per move</span>
-            <Segmented label="Rounds per move" options={ROUNDS} value={rounds} onChange={(value) => change("rounds", String(value), "10")} />
+            <Segmented
+              label="Rounds per move"
+              options={ROUNDS}
+              value={rounds}
+              onChange={(value) => change("rounds", String(value), "10")}
+            />
           </div>
           <div className="opt">
             <label className="lab" htmlFor={`${hintId}-b`}>
@@ -159,8 +165,8 @@ export function TickerForm() {
       {settings && settings.model === null && (
         <div className="formproblem">
           <Note tone="warn">
-            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give it a
-            key and a model: <code>moothall init</code>.
+            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give
+            it a key and a model: <code>moothall init</code>.
           </Note>
         </div>
       )}
@@ -190,7 +196,9 @@ function Company({
     return (
       <>
         <b>No company with this ticker</b>
-        <span className="muted">{near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}</span>
+        <span className="muted">
+          {near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}
+        </span>
       </>
     );
   }
@@ -225,7 +233,9 @@ function EstimateLine({
   if (!data)
     return (
       <p className="est">
-        <span>{estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}</span>
+        <span>
+          {estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}
+        </span>
       </p>
     );
   const { cost_low_micro_usd: low, cost_high_micro_usd: high } = data;
