@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use moothall_core::access::Owner;
 use moothall_core::consult::{
     Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board, estimate,
 };
@@ -84,6 +85,8 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
     store
         .create_run(NewRun {
             run_id: run_id.clone(),
+            owner: Owner::local(),
+            cap: None,
             workflow: Consult::NAME.to_owned(),
             title: "HLXI".to_owned(),
             input: serde_json::json!({"consult": input}),

@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod ask;
 mod canonical;
 pub mod child;

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use moothall_core::access::{TeamName, TokenId};
 use moothall_core::{EffectId, RunId, Sha256Hex};
 
 use crate::RunState;
@@ -18,6 +19,18 @@ pub enum StoreError {
     /// There is no such run, or it was deleted.
     #[error("there is no run {0}")]
     UnknownRun(RunId),
+    /// A team with this name is there already.
+    #[error("team `{0}` exists already")]
+    TeamExists(TeamName),
+    /// There is no such team.
+    #[error("there is no team `{0}`")]
+    UnknownTeam(TeamName),
+    /// A token with this id or secret is there already.
+    #[error("token {0} exists already")]
+    TokenExists(TokenId),
+    /// There is no such token.
+    #[error("there is no token {0}")]
+    UnknownToken(TokenId),
     /// The run is over, and what was offered is not a repetition of what is stored.
     #[error("run {run_id} is {state}; nothing can follow")]
     RunEnded {
@@ -101,6 +114,10 @@ impl StoreError {
             Self::Busy(_) => true,
             Self::RunExists(_)
             | Self::UnknownRun(_)
+            | Self::TeamExists(_)
+            | Self::UnknownTeam(_)
+            | Self::TokenExists(_)
+            | Self::UnknownToken(_)
             | Self::RunEnded { .. }
             | Self::JournalConflict { .. }
             | Self::Misfit(_)

@@ -1,20 +1,28 @@
-//! Runs with their journal, events and artefacts, kept.
+//! Runs with their journal, events and artefacts, kept; and whom they belong to.
 //!
 //! A [`Store`] is what a run is resumed and followed from. It holds the results of effects and the
 //! hashes of their requests, never the requests: what it needs is linear in what models wrote.
 //!
+//! [`Accounts`] is where a server finds out who calls: teams, tokens, sessions.
+//!
 //! [`SqliteStore`] keeps everything in one SQLite file, for a laptop or one server. Every
-//! implementation runs the same contract test (`tests/it/contract.rs`).
+//! implementation runs the same contract tests (`tests/it/contract.rs`, `tests/it/accounts.rs`).
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod error;
 mod sqlite;
 mod store;
 
+pub use crate::accounts::{
+    Accounts, Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, TeamRow,
+    TokenRow, random_token_id,
+};
 pub use crate::error::{JournalMismatch, StoreError};
 pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
-    Commit, JournalEntry, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow,
-    RunState, Store, StoreFuture, StoredEvent, UnknownRunState, Wish,
+    Admission, Commit, JournalEntry, MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES,
+    NewRun, Once, RunFilter, RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, Teams,
+    Terms, UnknownRunState, Wish,
 };

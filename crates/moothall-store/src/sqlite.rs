@@ -4,17 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use moothall_core::access::Excess;
 use moothall_core::consult::{Approval, Change};
-use moothall_core::{EffectId, RunId, Sha256Hex};
+use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 
 use self::commit::Prepared;
 use self::rows::to_sql;
 use crate::{
-    Commit, JournalEntry, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreError, StoreFuture, StoredEvent, Wish,
+    Admission, Commit, JournalEntry, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState,
+    Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 
+mod accounts;
+mod admit;
 mod artifacts;
 mod changes;
 mod commit;
@@ -149,30 +152,25 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 impl Store for SqliteStore {
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let input = commit::text("the input", &run.input)?;
-            let at_ms = to_sql(run.created_at_ms)?;
-            let done = sqlx::query(
-                "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms,
-                                   state, updated_at_ms, head)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (run_id) DO NOTHING",
-            )
-            .bind(run.run_id.as_str())
-            .bind(run.workflow)
-            .bind(run.title)
-            .bind(input)
-            .bind(run.model)
-            .bind(run.build)
-            .bind(at_ms)
-            .bind(RunState::Running.as_str())
-            .bind(at_ms)
-            .execute(&self.writer)
-            .await
-            .map_err(database_error)?;
-            if done.rows_affected() == 0 {
-                return Err(StoreError::RunExists(run.run_id));
-            }
-            Ok(())
+            let mut transaction =
+                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+            admit::make(&mut transaction, &run).await?;
+            transaction.commit().await.map_err(database_error)
         })
+    }
+
+    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
+        Box::pin(async move { admit::admit(&self.writer, &run, &terms).await })
+    }
+
+    fn change_cap(
+        &self,
+        id: &RunId,
+        cap: Option<MicroUsd>,
+        day_began_at_ms: u64,
+    ) -> StoreFuture<'_, Result<(), Excess>> {
+        let id = id.clone();
+        Box::pin(async move { admit::change_cap(&self.writer, &id, cap, day_began_at_ms).await })
     }
 
     fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
@@ -190,11 +188,12 @@ impl Store for SqliteStore {
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
         Box::pin(async move {
             let rows = sqlx::query(
-                "SELECT * FROM runs WHERE ?1 IS NULL OR state = ?1
+                "SELECT * FROM runs WHERE (?1 IS NULL OR state = ?1) AND (?3 IS NULL OR team = ?3)
                  ORDER BY created_at_ms DESC, run_id DESC LIMIT ?2",
             )
             .bind(filter.state.map(RunState::as_str))
             .bind(i64::from(filter.limit))
+            .bind(filter.teams.only())
             .fetch_all(&self.readers)
             .await
             .map_err(database_error)?;
@@ -202,17 +201,19 @@ impl Store for SqliteStore {
         })
     }
 
-    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch> {
+    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
         let prefix = prefix.to_owned();
         Box::pin(async move {
             // A range instead of `LIKE`: no character is special, and the index is used. Ids hold
             // digits, a to f and dashes, all of which sort before `g`.
             let ids: Vec<String> = sqlx::query_scalar(
                 "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || 'g'
+                   AND (?3 IS NULL OR team = ?3)
                  ORDER BY created_at_ms DESC, run_id DESC LIMIT ?2",
             )
             .bind(prefix)
             .bind(i64::from(CANDIDATES))
+            .bind(teams.only())
             .fetch_all(&self.readers)
             .await
             .map_err(database_error)?;
@@ -271,6 +272,24 @@ impl Store for SqliteStore {
             .await
             .map_err(database_error)?;
             self.or_unknown(&id, rows).await?.iter().map(rows::stored_event).collect()
+        })
+    }
+
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
+        Box::pin(async move {
+            // One parameter for all of them: whoever follows thousands of runs asks one question.
+            let ids = commit::text("the ids", &ids)?;
+            let rows: Vec<(String, i64)> = sqlx::query_as(
+                "SELECT run_id, head FROM json_each(?) JOIN runs ON run_id = json_each.value",
+            )
+            .bind(ids)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            let head = |(id, head): &(String, i64)| {
+                Ok((rows::run_id(id)?, u64::try_from(*head).unwrap_or_default()))
+            };
+            rows.iter().map(head).collect()
         })
     }
 

@@ -5,8 +5,9 @@ use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::str::FromStr;
 
+use moothall_core::access::{Excess, Owner, TeamName};
 use moothall_core::consult::{Approval, Change};
-use moothall_core::money::Spent;
+use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
 
 /// The most that one artefact may take.
 pub const MAX_ARTIFACT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The longest key of a request to start a run.
+pub const MAX_REQUEST_KEY_BYTES: usize = 200;
 
 /// The future of one request to a [`Store`].
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -43,8 +47,28 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 pub trait Store: Debug + Send + Sync {
     /// Makes a run, in the state [`RunState::Running`] and without events.
     ///
-    /// Errors: [`StoreError::RunExists`].
+    /// Errors: [`StoreError::RunExists`], [`StoreError::UnknownTeam`].
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()>;
+
+    /// Makes a run on terms: at most one for the key of a request, and only within the limits of
+    /// the token that it is started with. Key, limits and run are one transaction, so requests that
+    /// come at the same time, to any number of processes, cannot get around them. A request that
+    /// is made again is answered before limits are looked at.
+    ///
+    /// Errors: those of [`Self::create_run`], [`StoreError::UnknownToken`], and
+    /// [`StoreError::TooLarge`] for the key.
+    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission>;
+
+    /// Gives a run another cap, within the limits of the token that it was started with, and says
+    /// why not where it does not fit. The day began at `day_began_at_ms`, as for [`Terms`].
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
+    fn change_cap(
+        &self,
+        id: &RunId,
+        cap: Option<MicroUsd>,
+        day_began_at_ms: u64,
+    ) -> StoreFuture<'_, Result<(), Excess>>;
 
     /// One run.
     fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>>;
@@ -52,8 +76,9 @@ pub trait Store: Debug + Send + Sync {
     /// Runs, the newest first.
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
 
-    /// Finds the run that a person means by the beginning of an id.
-    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch>;
+    /// Finds the run of these teams that a person means by the beginning of an id. Runs of others do
+    /// not make it ambiguous.
+    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch>;
 
     /// Writes what one step of a run brought, and returns the events that were new.
     ///
@@ -75,6 +100,10 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was
     /// deleted.
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>>;
+
+    /// How many events each of these runs has; a run that does not exist is left out. It is asked
+    /// several times a second, by whoever follows runs that another process may drive.
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>>;
 
     /// Keeps a file of a run under the hash of its bytes, which is returned. To keep it twice is to
     /// keep it once.
@@ -152,6 +181,10 @@ pub trait Store: Debug + Send + Sync {
 pub struct NewRun {
     /// Its id.
     pub run_id: RunId,
+    /// Whom it belongs to.
+    pub owner: Owner,
+    /// The most that it may cost, where there is a cap.
+    pub cap: Option<MicroUsd>,
     /// The workflow's name.
     pub workflow: String,
     /// What people see in a list.
@@ -166,11 +199,46 @@ pub struct NewRun {
     pub created_at_ms: u64,
 }
 
+/// On what terms a run may begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// The request that asks for it, where it may be made again.
+    pub once: Option<Once>,
+    /// When the day began in which the runs of its token are counted, in milliseconds since 1970.
+    pub day_began_at_ms: u64,
+}
+
+/// A request that may come more than once and counts once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Once {
+    /// What the client calls it; a name within its team.
+    pub key: String,
+    /// The hash of what it asks for.
+    pub request_sha256: Sha256Hex,
+}
+
+/// What came of a request to start a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// The run was made.
+    Made,
+    /// The same request was made before, and made this run.
+    MadeBefore(RunId),
+    /// Another request had this key.
+    OtherRequest,
+    /// The limits do not allow it.
+    Refused(Excess),
+}
+
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     /// Its id.
     pub run_id: RunId,
+    /// Whom it belongs to.
+    pub owner: Owner,
+    /// The most that it may cost, where there is a cap.
+    pub cap: Option<MicroUsd>,
     /// The workflow's name.
     pub workflow: String,
     /// What people see in a list.
@@ -255,9 +323,30 @@ impl FromStr for RunState {
 #[error("not a state of a run: expected running, paused, finished, failed or cancelled")]
 pub struct UnknownRunState;
 
+/// Whose things are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Teams {
+    /// Everyone's.
+    All,
+    /// Those of this team.
+    Only(TeamName),
+}
+
+impl Teams {
+    /// The one team, if it is one.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::Only(team) => Some(team.as_str()),
+        }
+    }
+}
+
 /// Which runs to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {
+    /// Only those of these teams.
+    pub teams: Teams,
     /// Only those in this state.
     pub state: Option<RunState>,
     /// At most so many.

@@ -1,5 +1,6 @@
 //! The command line as people type it. The doc comments are the help texts.
 
+mod access;
 mod backup;
 mod committee;
 mod consult;
@@ -13,6 +14,7 @@ mod report;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
+mod serve;
 mod sources;
 
 use std::path::PathBuf;
@@ -22,9 +24,10 @@ use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 
+pub(crate) use self::access::{CreateTokenArgs, Lifetime, TeamCommand, TokenCommand};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
+pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
@@ -36,7 +39,8 @@ pub(crate) use self::runs::{
     ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
-pub(crate) use self::sources::{NewsArg, Subject};
+pub(crate) use self::serve::ServeArgs;
+pub(crate) use self::sources::{NewsArg, SourceArg, Subject};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -85,6 +89,8 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     /// Set up model and contact in a few questions, and see a demonstration
     Init(InitArgs),
+    /// Watch and start runs in the browser, and over HTTP
+    Serve(ServeArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
     Consult(Box<ConsultArgs>),
     /// Show, check and make committees: who proposes, attacks and scores moves
@@ -122,6 +128,12 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     /// Bring the runs of a backup back
     Restore(RestoreArgs),
+    /// Make, list and take back the tokens with which others call a server
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Make and list the teams that share a server
+    #[command(subcommand)]
+    Team(TeamCommand),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present

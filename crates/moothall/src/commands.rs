@@ -31,7 +31,10 @@ mod resume;
 mod run;
 mod runs;
 mod sandbox;
+mod serve;
 mod show;
+mod team;
+mod token;
 mod verify;
 mod words;
 
@@ -48,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
         Command::Init(args) => init::run(&global, &args),
+        Command::Serve(args) => serve::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
         Command::Pause(args) => pause::run(&global, &args),
@@ -66,6 +70,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::run(&global, &args),
         Command::Backup(args) => backup::run(&global, &args),
         Command::Restore(args) => restore::run(&global, &args),
+        Command::Token(command) => token::run(&global, &command),
+        Command::Team(command) => team::run(&global, &command),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

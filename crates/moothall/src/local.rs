@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::RunId;
+use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
 use moothall_engine::{EngineError, RunLock};
-use moothall_store::{NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError};
+use moothall_store::{Accounts, NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError, Teams};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -52,6 +53,11 @@ impl Local {
         Ok(Self { store: sqlite.clone(), sqlite, locks: folders.state.join("locks") })
     }
 
+    /// Teams and their credentials.
+    pub(crate) fn accounts(&self) -> &dyn Accounts {
+        &*self.sqlite
+    }
+
     /// Closes the file. Where nobody else has it open, nothing stays beside it.
     pub(crate) async fn close(&self) {
         self.sqlite.close().await;
@@ -91,7 +97,7 @@ impl Local {
 
     /// The run that a person means.
     pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
-        let id = match self.store.find_runs(words).await.map_err(broken)? {
+        let id = match self.store.find_runs(words, Teams::All).await.map_err(broken)? {
             RunMatch::One(id) => id,
             RunMatch::None => return Err(no_such_run(words)),
             RunMatch::Several(ids) => {
@@ -151,6 +157,8 @@ pub(crate) fn new_run(
         .map_err(|error: moothall_core::InvalidId| CliError::failed(error.to_string()))?;
     Ok(NewRun {
         run_id,
+        owner: Owner::local(),
+        cap: None,
         workflow: workflow.to_owned(),
         title: title.to_owned(),
         input,

@@ -6,19 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use moothall_core::access::Excess;
 use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
 use moothall_core::consult::{Approval, Change, board};
 use moothall_core::debate::{Calls, DebateInput};
 use moothall_core::model::{FailureKind, ModelFailure, ModelRequest, Purpose};
 use moothall_core::receipt::Timing;
 use moothall_core::{
-    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
-    Step, UnexpectedResult, Verdict, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId,
+    Sha256Hex, Step, UnexpectedResult, Verdict, Workflow,
 };
 use moothall_engine::{Driver, Ended, EngineError, PerformFuture, Performed, Performer};
 use moothall_store::{
-    Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, Store, StoreFuture, StoredEvent,
-    Wish,
+    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, Store, StoreFuture,
+    StoredEvent, Teams, Terms, Wish,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -326,20 +327,34 @@ impl Store for Dying {
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
         self.inner.create_run(run)
     }
+    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
+        self.inner.admit_run(run, terms)
+    }
+    fn change_cap(
+        &self,
+        id: &RunId,
+        cap: Option<MicroUsd>,
+        day_began_at_ms: u64,
+    ) -> StoreFuture<'_, Result<(), Excess>> {
+        self.inner.change_cap(id, cap, day_began_at_ms)
+    }
     fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
         self.inner.run(id)
     }
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
         self.inner.runs(filter)
     }
-    fn find_runs(&self, prefix: &str) -> StoreFuture<'_, RunMatch> {
-        self.inner.find_runs(prefix)
+    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
+        self.inner.find_runs(prefix, teams)
     }
     fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
         self.inner.journal(id)
     }
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
         self.inner.events(id, after, limit)
+    }
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
+        self.inner.heads(ids)
     }
     fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
         self.inner.keep_artifact(id, content)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use moothall_core::access::Owner;
 use moothall_core::model::{
     FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
 };
@@ -140,6 +141,8 @@ pub(crate) async fn world() -> World {
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     let run = NewRun {
         run_id: run_id.clone(),
+        owner: Owner::local(),
+        cap: None,
         workflow: "test".to_owned(),
         title: "a test".to_owned(),
         input: serde_json::json!({}),

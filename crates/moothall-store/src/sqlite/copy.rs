@@ -15,6 +15,12 @@ pub(super) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
     let written = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut connection).await;
     connection.close().await.map_err(database_error)?;
     written.map_err(database_error)?;
+    // Who is signed in now is not worth keeping; and what a copy holds may come back.
+    let mut copy = open::options(to).connect().await.map_err(database_error)?;
+    let forgotten =
+        sqlx::raw_sql("DELETE FROM sessions; DELETE FROM login_codes").execute(&mut copy).await;
+    copy.close().await.map_err(database_error)?;
+    forgotten.map_err(database_error)?;
     Ok(())
 }
 

@@ -18,8 +18,12 @@ const APPLICATION_ID: i64 = 0x4d6f_6f74;
 
 /// How to get from each format to the next, from an empty file on. An entry that was released is
 /// never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("v1.sql"), include_str!("v2.sql"), include_str!("v3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+    include_str!("v4.sql"),
+];
 
 /// How long a request waits for other processes that write.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,6 +1,11 @@
 //! Between rows and values.
 
+use std::error::Error;
+use std::str::FromStr;
+
+use moothall_core::access::{Owner, TokenId};
 use moothall_core::consult::{Approval, Change};
+use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
 use serde::de::DeserializeOwned;
@@ -8,7 +13,10 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use super::database_error;
-use crate::{JournalEntry, RunRow, RunState, StoreError, StoredEvent, Wish};
+use crate::{
+    JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError, StoredEvent, TeamRow,
+    TokenRow, Wish,
+};
 
 /// SQLite's integers have a sign.
 pub(super) fn to_sql(number: u64) -> Result<i64, StoreError> {
@@ -42,9 +50,10 @@ pub(super) fn run_state(row: &SqliteRow) -> Result<RunState, StoreError> {
 
 pub(super) fn run_row(row: &SqliteRow) -> Result<RunRow, StoreError> {
     let outcome: Option<&str> = column(row, "outcome")?;
-    let spent: Option<&str> = column(row, "spent")?;
     Ok(RunRow {
         run_id: run_id(column(row, "run_id")?)?,
+        owner: owner(row)?,
+        cap: cap(row)?,
         workflow: column(row, "workflow")?,
         title: column(row, "title")?,
         input: json("input", column(row, "input")?)?,
@@ -55,8 +64,82 @@ pub(super) fn run_row(row: &SqliteRow) -> Result<RunRow, StoreError> {
         updated_at_ms: unsigned(column(row, "updated_at_ms")?)?,
         events: unsigned(column(row, "head")?)?,
         outcome: outcome.map(|text| json("outcome", text)).transpose()?,
-        spent: spent.map(|text| json("amount", text)).transpose()?,
+        spent: spent(row)?,
     })
+}
+
+/// From the columns `team` and `token_id`.
+fn owner(row: &SqliteRow) -> Result<Owner, StoreError> {
+    let token: Option<&str> = column(row, "token_id")?;
+    Ok(Owner {
+        team: parsed("team", column(row, "team")?)?,
+        token: token.map(|text| parsed("token id", text)).transpose()?,
+    })
+}
+
+/// From the column `cap_micro_usd`.
+pub(super) fn cap(row: &SqliteRow) -> Result<Option<MicroUsd>, StoreError> {
+    let cap: Option<i64> = column(row, "cap_micro_usd")?;
+    Ok(cap.map(unsigned).transpose()?.map(MicroUsd::new))
+}
+
+pub(super) fn spent(row: &SqliteRow) -> Result<Option<Spent>, StoreError> {
+    let spent: Option<&str> = column(row, "spent")?;
+    spent.map(|text| json("amount", text)).transpose()
+}
+
+pub(super) fn team(row: &SqliteRow) -> Result<TeamRow, StoreError> {
+    Ok(TeamRow {
+        name: parsed("team", column(row, "name")?)?,
+        created_at_ms: unsigned(column(row, "created_at_ms")?)?,
+    })
+}
+
+pub(super) fn token(row: &SqliteRow) -> Result<TokenRow, StoreError> {
+    Ok(TokenRow {
+        id: parsed("token id", column(row, "token_id")?)?,
+        team: parsed("team", column(row, "team")?)?,
+        label: column(row, "label")?,
+        scopes: parsed("scopes", column(row, "scopes")?)?,
+        limits: json("limits", column(row, "limits")?)?,
+        created_at_ms: unsigned(column(row, "created_at_ms")?)?,
+        expires_at_ms: time(row, "expires_at_ms")?,
+        last_used_at_ms: time(row, "last_used_at_ms")?,
+        revoked_at_ms: time(row, "revoked_at_ms")?,
+    })
+}
+
+/// The session itself and the id of its token.
+pub(super) fn session(row: &SqliteRow) -> Result<(SessionRow, Option<TokenId>), StoreError> {
+    let token: Option<&str> = column(row, "token_id")?;
+    let session = SessionRow {
+        team: parsed("team", column(row, "team")?)?,
+        token: None,
+        scopes: parsed("scopes", column(row, "scopes")?)?,
+        expires_at_ms: unsigned(column(row, "expires_at_ms")?)?,
+    };
+    Ok((session, token.map(|text| parsed("token id", text)).transpose()?))
+}
+
+pub(super) fn login_code(row: &SqliteRow) -> Result<LoginCode, StoreError> {
+    Ok(LoginCode {
+        secret: digest(column(row, "secret_sha256")?)?,
+        team: parsed("team", column(row, "team")?)?,
+        scopes: parsed("scopes", column(row, "scopes")?)?,
+        expires_at_ms: unsigned(column(row, "expires_at_ms")?)?,
+    })
+}
+
+fn time(row: &SqliteRow, name: &str) -> Result<Option<u64>, StoreError> {
+    let time: Option<i64> = column(row, name)?;
+    time.map(unsigned).transpose()
+}
+
+fn parsed<T>(what: &'static str, text: &str) -> Result<T, StoreError>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    text.parse().map_err(|error| StoreError::unreadable(what, error))
 }
 
 pub(super) fn stored_event(row: &SqliteRow) -> Result<StoredEvent, StoreError> {

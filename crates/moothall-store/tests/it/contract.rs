@@ -12,7 +12,7 @@ use moothall_core::consult::{Approval, Change, What};
 use moothall_core::receipt::Timing;
 use moothall_store::{
     Commit, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch,
-    RunRow, RunState, Store, StoreError, StoredEvent, Wish,
+    RunRow, RunState, Store, StoreError, StoredEvent, Teams, Wish,
 };
 
 use crate::support::{
@@ -69,7 +69,7 @@ mod memory {
     keeps_the_contract!(crate::support::MemoryPlace::default());
 }
 
-const ALL: RunFilter = RunFilter { state: None, limit: 100 };
+const ALL: RunFilter = RunFilter { teams: Teams::All, state: None, limit: 100 };
 
 async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Store>, moothall_core::RunId) {
     let (store, id) = (place.open().await, run_id(1));
@@ -79,9 +79,12 @@ async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Store>, moothall_core::
 
 async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
     let (store, id) = begun(place).await;
-    let NewRun { run_id, workflow, title, input, model, build, created_at_ms } = new_run(&id);
+    let NewRun { run_id, owner, cap, workflow, title, input, model, build, created_at_ms } =
+        new_run(&id);
     let expected = RunRow {
         run_id,
+        owner,
+        cap,
         workflow,
         title,
         input,
@@ -127,7 +130,7 @@ async fn runs_are_listed_newest_first(place: &dyn Place) {
 async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
     let store = place.open().await;
     let check = async |prefix: &str, expected| {
-        assert_eq!(store.find_runs(prefix).await.unwrap(), expected, "{prefix:?}");
+        assert_eq!(store.find_runs(prefix, Teams::All).await.unwrap(), expected, "{prefix:?}");
     };
     check("", RunMatch::None).await;
     let ids @ [first, second, third] = &[0xaf00_0001, 0xaf00_0002, 0xb000_0000].map(run_id);
@@ -478,7 +481,7 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
     }
     let untouched = snapshot(&*store, &second).await;
     store.delete_runs(&[first.clone(), third.clone(), run_id(9)]).await.unwrap();
-    let left = other.runs(RunFilter { state: None, limit: 10 }).await.unwrap();
+    let left = other.runs(ALL).await.unwrap();
     let left: Vec<_> = left.iter().map(|row| &row.run_id).collect();
     assert_eq!(left, [&second]);
     assert_eq!(snapshot(&*other, &second).await, untouched);

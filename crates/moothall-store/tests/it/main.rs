@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod accounts;
+mod admission;
 mod contract;
 mod crash;
 mod model;

@@ -3,7 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use moothall_store::{SqliteStore, Store, StoreError, Wish};
+use moothall_core::access::{Limits, Owner, Scopes, TeamName};
+use moothall_store::{
+    Accounts as _, Credential, LoginCode, NewSession, NewToken, SqliteStore, Store, StoreError,
+    Wish, random_token_id,
+};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
@@ -47,7 +51,7 @@ async fn a_file_of_a_newer_format_is_refused() {
     SqliteStore::open(&place.path()).await.unwrap().close().await;
     execute(&place.path(), "PRAGMA user_version = 77").await;
     match SqliteStore::open(&place.path()).await.unwrap_err() {
-        StoreError::NewerFormat { path, found: 77, known: 3 } => assert_eq!(path, place.path()),
+        StoreError::NewerFormat { path, found: 77, known: 4 } => assert_eq!(path, place.path()),
         other => panic!("{other:?}"),
     }
 }
@@ -153,7 +157,9 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
 
     let mut connection = raw(&place.path()).await;
-    for table in ["runs", "events", "journal", "wishes", "artifacts", "approvals", "changes"] {
+    for table in
+        ["runs", "events", "journal", "wishes", "artifacts", "approvals", "changes", "requests"]
+    {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
         assert_eq!(rows, 0, "{table}");
@@ -241,4 +247,82 @@ async fn copy_that_is_damaged_or_holds_more_than_ours_is_refused() {
         let error = SqliteStore::check_copy(&place.path()).await.unwrap_err();
         assert!(matches!(error, StoreError::Unreadable { what: "database", .. }), "{error:?}");
     }
+}
+
+/// What the first three formats were made of; entries of the store's list never change.
+const FORMAT_3: &str = concat!(
+    include_str!("../../src/sqlite/v1.sql"),
+    include_str!("../../src/sqlite/v2.sql"),
+    include_str!("../../src/sqlite/v3.sql"),
+    "PRAGMA user_version = 3;
+     INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms, state,
+                       updated_at_ms, head)
+     VALUES ('00000001-0000-7000-8000-000000000000', 'ask', 'old', '{}', 'demo', '0', 1,
+             'finished', 1, 0)"
+);
+
+#[tokio::test]
+async fn runs_of_before_there_were_teams_are_local() {
+    let place = SqlitePlace::new();
+    fs_err::create_dir_all(place.path().parent().unwrap()).unwrap();
+    execute(&place.path(), FORMAT_3).await;
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    let row = store.run(&run_id(1)).await.unwrap().unwrap();
+    assert_eq!((row.title.as_str(), row.owner, row.cap), ("old", Owner::local(), None));
+    store.close().await;
+    assert_eq!(SqliteStore::check_copy(&place.path()).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
+    let place = SqlitePlace::new();
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    let (token, session, code) = (
+        Credential::token().unwrap(),
+        Credential::passing().unwrap(),
+        Credential::passing().unwrap(),
+    );
+    let id = random_token_id().unwrap();
+    let scopes: Scopes = "admin".parse().unwrap();
+    store
+        .create_token(NewToken {
+            id: id.clone(),
+            team: TeamName::local(),
+            label: String::new(),
+            secret: token.sha256(),
+            scopes,
+            limits: Limits::default(),
+            created_at_ms: 0,
+            expires_at_ms: None,
+        })
+        .await
+        .unwrap();
+    store
+        .create_session(NewSession {
+            secret: session.sha256(),
+            team: TeamName::local(),
+            token: Some(id),
+            scopes,
+            created_at_ms: 0,
+            expires_at_ms: u64::MAX >> 1,
+        })
+        .await
+        .unwrap();
+    let expires_at_ms = u64::MAX >> 1;
+    let login = LoginCode { secret: code.sha256(), team: TeamName::local(), scopes, expires_at_ms };
+    store.create_login_code(login, 0).await.unwrap();
+    let path = place.path().with_extension("copy");
+    store.copy_to(&path).await.unwrap();
+    let bytes = fs_err::read(&path).unwrap();
+    let found = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(found(&token.sha256().to_string()));
+    for gone in [session.sha256().to_string(), code.sha256().to_string()] {
+        assert!(!found(&gone));
+    }
+    for secret in [&token, &session, &code] {
+        assert!(!found(secret.reveal()));
+    }
+    let copy = SqliteStore::open(&path).await.unwrap();
+    assert!(copy.token(&token.sha256()).await.unwrap().is_some());
+    assert_eq!(copy.session(&session.sha256()).await.unwrap(), None);
 }

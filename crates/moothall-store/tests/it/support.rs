@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use moothall_core::access::Owner;
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
@@ -62,6 +63,8 @@ pub(crate) fn run_id(number: u32) -> RunId {
 pub(crate) fn new_run(run_id: &RunId) -> NewRun {
     NewRun {
         run_id: run_id.clone(),
+        owner: Owner::local(),
+        cap: None,
         workflow: "ask".to_owned(),
         title: "What is a moot hall?".to_owned(),
         input: json!({ "question": "What is a moot hall?", "attempts": 3 }),

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use moothall_store::{RunFilter, SqliteStore};
+use moothall_store::{RunFilter, SqliteStore, Teams};
 use serde_json::json;
 use tempfile::{Builder, TempDir};
 
@@ -102,7 +102,7 @@ async fn put_aside(folders: &Folders, database: &Path) -> Result<Option<PathBuf>
             .with_hint("close it, and try again")
     };
     if let Some(local) = Local::open_existing(folders).await? {
-        let filter = RunFilter { state: None, limit: u32::MAX };
+        let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
         for row in local.store.runs(filter).await.map_err(local::broken)? {
             if local.is_driven(&row.run_id) {
                 let id = local::short(&row.run_id);

@@ -4,7 +4,7 @@ mod remove;
 
 use std::fmt::Write as _;
 
-use moothall_store::{RunFilter, RunRow};
+use moothall_store::{RunFilter, RunRow, Teams};
 use serde_json::{Value, json};
 
 use super::{runtime, words};
@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
         let Some(local) = Local::open_existing(&loaded.places.folders).await? else {
             return Ok(Vec::new());
         };
-        let filter = RunFilter { state: args.state, limit: args.limit };
+        let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
         let look = |row: RunRow| {
             let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);

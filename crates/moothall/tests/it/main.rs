@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod access;
 mod ask;
 mod backup;
 mod chaos;

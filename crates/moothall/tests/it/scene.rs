@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use moothall_core::access::Owner;
 use moothall_core::model::{FailureKind, ModelFailure, ModelReply, StopReason, Usage, UsageBasis};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
@@ -60,6 +61,8 @@ impl Scene {
         input.contract = Contract { expect: Some(expect), ..Contract::default() };
         let run = NewRun {
             run_id: id.clone(),
+            owner: Owner::local(),
+            cap: None,
             workflow: Reflexion::NAME.to_owned(),
             title: task.to_owned(),
             input: json!({ "reflexion": input, "settings": {} }),

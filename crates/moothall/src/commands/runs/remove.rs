@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use moothall_engine::{EngineError, RunLock};
-use moothall_store::{RunFilter, RunRow};
+use moothall_store::{RunFilter, RunRow, Teams};
 use serde_json::{Value, json};
 
 use super::run_json;
@@ -59,7 +59,7 @@ pub(super) fn prune(folders: &Folders, args: &PruneArgs) -> anyhow::Result<Exit>
         let Some(local) = Local::open_existing(folders).await? else {
             return nothing(&args.how);
         };
-        let filter = RunFilter { state: None, limit: u32::MAX };
+        let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
         let mut doomed = Vec::new();
         for row in outdated(rows, local::now_ms(), args.older_than, args.keep) {

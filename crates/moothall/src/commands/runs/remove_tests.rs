@@ -1,3 +1,4 @@
+use moothall_core::access::Owner;
 use moothall_store::RunState;
 
 use super::*;
@@ -5,6 +6,8 @@ use super::*;
 fn row(number: u32, updated_at_ms: u64) -> RunRow {
     RunRow {
         run_id: format!("{number:08x}-0000-7000-8000-000000000000").parse().unwrap(),
+        owner: Owner::local(),
+        cap: None,
         workflow: "run".to_owned(),
         title: String::new(),
         input: Value::Null,

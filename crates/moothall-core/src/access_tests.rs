@@ -1,0 +1,103 @@
+use super::*;
+
+fn team(name: &str) -> TeamName {
+    name.parse().unwrap()
+}
+
+fn member(scopes: &str) -> Caller {
+    Caller::Known(Member {
+        owner: Owner { team: team("north"), token: None },
+        scopes: scopes.parse().unwrap(),
+        limits: Limits::default(),
+    })
+}
+
+/// What a caller hears about each scope, for own things, foreign ones, missing ones and common ones.
+#[track_caller]
+fn check(caller: &Caller, expected: [(Scope, [&str; 4]); 4]) {
+    let (own, foreign) = (team("north"), team("south"));
+    let objects = [Object::Of(&own), Object::Of(&foreign), Object::Missing, Object::Common];
+    let heard = Scope::ALL.map(|scope| {
+        let words = objects
+            .map(|object| decide(caller, scope, object).map_or_else(Refusal::code, |()| "ok"));
+        (scope, words)
+    });
+    assert_eq!(heard, expected);
+}
+
+const MAY: [&str; 4] = ["ok", "not-found", "not-found", "ok"];
+const MAY_NOT: [&str; 4] = ["scope-missing"; 4];
+
+#[test]
+fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
+    use Scope::{Admin, Read, Review, Run};
+    for (caller, word) in [
+        (Caller::Nobody, "sign-in-first"),
+        (Caller::Unknown, "unknown-credential"),
+        (Caller::Expired, "expired-credential"),
+        (Caller::Revoked, "revoked-credential"),
+    ] {
+        check(&caller, Scope::ALL.map(|scope| (scope, [word; 4])));
+    }
+    for (scopes, [run, review, admin]) in [
+        ("read", [MAY_NOT, MAY_NOT, MAY_NOT]),
+        ("run", [MAY, MAY_NOT, MAY_NOT]),
+        ("review", [MAY_NOT, MAY, MAY_NOT]),
+        ("run,review", [MAY, MAY, MAY_NOT]),
+        ("admin", [MAY, MAY, MAY]),
+        (&Scopes::all().to_string(), [MAY, MAY, MAY]),
+    ] {
+        check(&member(scopes), [(Read, MAY), (Run, run), (Review, review), (Admin, admin)]);
+    }
+}
+
+#[test]
+fn every_refusal_says_what_to_do() {
+    for refusal in [
+        Refusal::SignInFirst,
+        Refusal::UnknownCredential,
+        Refusal::ExpiredCredential,
+        Refusal::RevokedCredential,
+        Refusal::ScopeMissing(Scope::Run),
+        Refusal::NotThere,
+    ] {
+        assert!(!refusal.hint().is_empty() && !refusal.code().is_empty(), "{refusal:?}");
+    }
+}
+
+#[test]
+fn scopes_are_read_as_they_are_written_and_in_one_order() {
+    for (text, written) in [
+        ("read", "read"),
+        ("review,run", "run,review"),
+        ("admin,read,admin", "read,admin"),
+        ("read,run,review,admin", "read,run,review,admin"),
+    ] {
+        let scopes: Scopes = text.parse().unwrap();
+        assert_eq!(scopes.to_string(), written);
+        assert_eq!(written.parse(), Ok(scopes));
+    }
+    for wrong in ["", "read,", ",read", "Read", "read run", "all", "read,run,"] {
+        assert_eq!(wrong.parse::<Scopes>(), Err(UnknownScope), "{wrong:?}");
+    }
+}
+
+#[test]
+fn names_of_teams_are_short_and_plain() {
+    for name in ["a", "local", "risk-2", &"a".repeat(40)] {
+        assert_eq!(team(name).as_str(), name);
+    }
+    for name in ["", "-a", "2a", "a-", "Risk", "a b", "a/b", "a\u{1b}[2J", "größe", &"a".repeat(41)]
+    {
+        assert!(name.parse::<TeamName>().is_err(), "{name:?}");
+    }
+    assert_eq!(team("local"), TeamName::local());
+}
+
+#[test]
+fn id_of_a_token_cannot_be_mistaken_for_its_secret() {
+    assert!("0123456789ab".parse::<TokenId>().is_ok());
+    for wrong in ["", "0123456789a", "0123456789abc", "0123456789AB", "moot_1234567"] {
+        assert!(wrong.parse::<TokenId>().is_err(), "{wrong:?}");
+    }
+}

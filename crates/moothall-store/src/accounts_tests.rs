@@ -1,0 +1,49 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn secrets_are_long_random_and_never_printed() {
+    let tokens: BTreeSet<String> =
+        (0..100).map(|_| Credential::token().unwrap().reveal().to_owned()).collect();
+    assert_eq!(tokens.len(), 100);
+    for token in &tokens {
+        let digits = token.strip_prefix("moot_").unwrap();
+        assert_eq!(digits.len(), 64);
+        assert!(digits.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
+        assert_eq!(format!("{:?}", Credential::sent(token)), "Credential(***)");
+    }
+}
+
+#[test]
+fn caller_of_a_token_is_what_the_token_is_at_that_time() {
+    let row = TokenRow {
+        id: "0123456789ab".parse().unwrap(),
+        team: TeamName::local(),
+        label: String::new(),
+        scopes: "run".parse().unwrap(),
+        limits: Limits { runs_at_once: Some(2), ..Limits::default() },
+        created_at_ms: 0,
+        expires_at_ms: Some(100),
+        last_used_at_ms: None,
+        revoked_at_ms: None,
+    };
+    let owner = Owner { team: TeamName::local(), token: Some(row.id.clone()) };
+    let known = Caller::Known(Member { owner, scopes: row.scopes, limits: row.limits });
+    let session = |row: &TokenRow| SessionRow {
+        team: TeamName::local(),
+        token: Some(row.clone()),
+        scopes: "admin".parse().unwrap(),
+        expires_at_ms: 50,
+    };
+    for (at_ms, expected) in [(99, &known), (100, &Caller::Expired)] {
+        assert_eq!(row.caller(at_ms), *expected);
+    }
+    // A session never covers more than its token, and never lives longer.
+    for (at_ms, expected) in [(49, &known), (50, &Caller::Expired)] {
+        assert_eq!(session(&row).caller(at_ms), *expected);
+    }
+    let revoked = TokenRow { revoked_at_ms: Some(1), ..row };
+    assert_eq!(revoked.caller(200), Caller::Revoked);
+    assert_eq!(session(&revoked).caller(2), Caller::Revoked);
+}

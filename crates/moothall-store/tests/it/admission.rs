@@ -1,0 +1,212 @@
+//! How runs begin on terms: once for a request, and within the limits of a token.
+
+use moothall_core::access::{Excess, Limits, Owner, Scope, Scopes, TeamName, TokenId};
+use moothall_core::{MicroUsd, RunId, Sha256Hex};
+use moothall_store::{
+    Accounts, Admission, Commit, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, Once, RunFilter,
+    RunMatch, RunState, SqliteStore, Store, StoreError, Teams, Terms,
+};
+
+use crate::support::{SqlitePlace, new_run, run_id, spent, the_end};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+fn team(name: &str) -> TeamName {
+    name.parse().unwrap()
+}
+
+fn token() -> TokenId {
+    "0123456789ab".parse().unwrap()
+}
+
+const TODAY: Terms = Terms { once: None, day_began_at_ms: DAY_MS };
+
+/// A store with a team `south` and a token with these limits.
+async fn with_token(limits: Limits, store: SqliteStore) -> SqliteStore {
+    store.create_team(&team("south"), 7).await.unwrap();
+    store
+        .create_token(NewToken {
+            id: token(),
+            team: TeamName::local(),
+            label: String::new(),
+            secret: Sha256Hex::of(b"secret"),
+            scopes: Scopes::only(Scope::Run),
+            limits,
+            created_at_ms: 0,
+            expires_at_ms: None,
+        })
+        .await
+        .unwrap();
+    store
+}
+
+async fn in_memory(limits: Limits) -> SqliteStore {
+    with_token(limits, SqliteStore::in_memory().await.unwrap()).await
+}
+
+fn asked(key: &str, what: &str) -> Terms {
+    let request_sha256 = Sha256Hex::of(what.as_bytes());
+    Terms { once: Some(Once { key: key.to_owned(), request_sha256 }), ..TODAY }
+}
+
+fn of_team(number: u32, name: &str) -> NewRun {
+    let owner = Owner { team: team(name), token: Some(token()) };
+    NewRun { owner, created_at_ms: 2 * DAY_MS, ..new_run(&run_id(number)) }
+}
+
+fn capped(number: u32, cents: u64) -> NewRun {
+    NewRun { cap: Some(MicroUsd::new(cents * 10_000)), ..of_team(number, "local") }
+}
+
+async fn ids(store: &SqliteStore, name: &str) -> Vec<RunId> {
+    let filter = RunFilter { teams: Teams::Only(team(name)), state: None, limit: 100 };
+    store.runs(filter).await.unwrap().into_iter().map(|row| row.run_id).collect()
+}
+
+#[tokio::test]
+async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused() {
+    let store = in_memory(Limits::default()).await;
+    let ask = async |run: NewRun, terms: Terms| store.admit_run(run, terms).await.unwrap();
+    assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, Admission::Made);
+    let before = Admission::MadeBefore(run_id(1));
+    assert_eq!(ask(of_team(2, "local"), asked("k", "HLXI")).await, before);
+    assert_eq!(ask(of_team(2, "local"), asked("k", "AAPL")).await, Admission::OtherRequest);
+    // A key is a name within a team.
+    assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, Admission::Made);
+    assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, Admission::Made);
+    assert_eq!(ids(&store, "local").await, [4, 1].map(run_id));
+    assert_eq!(ids(&store, "south").await, [3].map(run_id));
+    // What others have makes nothing ambiguous, and is not found.
+    let find =
+        async |prefix: &str, name| store.find_runs(prefix, Teams::Only(team(name))).await.unwrap();
+    assert_eq!(find("0000000", "south").await, RunMatch::One(run_id(3)));
+    assert_eq!(find("00000001", "south").await, RunMatch::None);
+    // The key goes with its run.
+    store.delete_runs(&[run_id(1)]).await.unwrap();
+    assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, Admission::Made);
+    let long = asked(&"k".repeat(MAX_REQUEST_KEY_BYTES + 1), "HLXI");
+    let refused = store.admit_run(of_team(6, "local"), long).await;
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn run_of_a_team_or_a_token_that_is_not_there_is_refused() {
+    let store = in_memory(Limits::default()).await;
+    let refused = store.create_run(of_team(1, "west")).await;
+    assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
+    let refused = store.admit_run(of_team(1, "west"), asked("k", "HLXI")).await;
+    assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
+    let nobody = Owner { token: Some("ffffffffffff".parse().unwrap()), ..Owner::local() };
+    let refused = store.admit_run(NewRun { owner: nobody, ..of_team(1, "local") }, TODAY).await;
+    assert!(matches!(refused, Err(StoreError::UnknownToken(_))), "{refused:?}");
+    assert_eq!(store.run(&run_id(1)).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit() {
+    let place = SqlitePlace::new();
+    let three = Limits { runs_at_once: Some(3), ..Limits::default() };
+    with_token(three, SqliteStore::open(&place.path()).await.unwrap()).await;
+    let start = |number: u32, terms: Terms| {
+        let path = place.path();
+        tokio::spawn(async move {
+            let store = SqliteStore::open(&path).await.unwrap();
+            store.admit_run(of_team(number, "local"), terms).await.unwrap()
+        })
+    };
+    let tasks: Vec<_> = (1..=8).map(|number| start(number, asked("k", "HLXI"))).collect();
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.unwrap());
+    }
+    answers.retain(|answer| *answer == Admission::Made);
+    assert_eq!(answers.len(), 1);
+
+    let tasks: Vec<_> = (11..=18).map(|number| start(number, TODAY)).collect();
+    let mut made = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Admission::Made => made += 1,
+            Admission::Refused(excess) => {
+                assert_eq!(excess, Excess::Runs { running: 3, allowed: 3 });
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // One was there already.
+    assert_eq!(made, 2);
+}
+
+#[tokio::test]
+async fn runs_that_have_not_ended_count_until_they_do() {
+    let store = in_memory(Limits { runs_at_once: Some(2), ..Limits::default() }).await;
+    let start = async |number| store.admit_run(of_team(number, "local"), TODAY).await.unwrap();
+    assert_eq!(start(1).await, Admission::Made);
+    assert_eq!(start(2).await, Admission::Made);
+    let paused = Commit { state: Some(RunState::Paused), ..Commit::default() };
+    store.commit(&run_id(2), paused).await.unwrap();
+    let full = Admission::Refused(Excess::Runs { running: 2, allowed: 2 });
+    assert_eq!(start(3).await, full);
+    store.commit(&run_id(1), the_end()).await.unwrap();
+    assert_eq!(start(3).await, Admission::Made);
+    // Runs of other tokens, or without one, do not count.
+    store.create_run(new_run(&run_id(4))).await.unwrap();
+    store.commit(&run_id(3), the_end()).await.unwrap();
+    assert_eq!(start(5).await, Admission::Made);
+}
+
+#[tokio::test]
+async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended() {
+    let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
+    let store = in_memory(Limits { usd_a_day: Some(dollars(1_000)), ..Limits::default() }).await;
+    let start = async |run| store.admit_run(run, TODAY).await.unwrap();
+    let refused = |wanted, left| {
+        let (wanted, left, allowed) = (dollars(wanted), dollars(left), dollars(1_000));
+        Admission::Refused(Excess::Spend { wanted, left, allowed })
+    };
+    assert_eq!(start(capped(1, 600)).await, Admission::Made);
+    assert_eq!(start(capped(2, 500)).await, refused(500, 400));
+    let cost = Commit { spent: Some(spent(1_500_000)), ..the_end() };
+    store.commit(&run_id(1), cost).await.unwrap();
+    assert_eq!(start(capped(2, 850)).await, Admission::Made);
+    assert_eq!(start(capped(3, 1)).await, refused(1, 0));
+    store.commit(&run_id(2), the_end()).await.unwrap();
+    // A run of before the day counts no more, unless it still goes on.
+    let early = |number, cents| NewRun { created_at_ms: 1, ..capped(number, cents) };
+    store.create_run(early(4, 900)).await.unwrap();
+    assert_eq!(start(capped(5, 851)).await, refused(851, 0));
+    store.commit(&run_id(4), Commit { spent: Some(spent(9_000_000)), ..the_end() }).await.unwrap();
+    assert_eq!(start(capped(5, 851)).await, refused(851, 850));
+    assert_eq!(start(capped(5, 850)).await, Admission::Made);
+    let uncapped = Excess::Uncapped { allowed: dollars(1_000) };
+    assert_eq!(start(of_team(6, "local")).await, Admission::Refused(uncapped));
+}
+
+#[tokio::test]
+async fn cap_of_a_run_grows_only_into_what_is_left_of_the_day() {
+    let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
+    let limits =
+        Limits { usd_a_day: Some(dollars(1_000)), runs_at_once: Some(2), ..Limits::default() };
+    let store = in_memory(limits).await;
+    for number in [1, 2] {
+        let made = store.admit_run(capped(number, 400), TODAY).await.unwrap();
+        assert_eq!(made, Admission::Made);
+    }
+    let change = async |cap| store.change_cap(&run_id(1), cap, DAY_MS).await.unwrap();
+    let (left, allowed) = (dollars(600), dollars(1_000));
+    let wanted = dollars(601);
+    assert_eq!(change(Some(wanted)).await, Err(Excess::Spend { wanted, left, allowed }));
+    assert_eq!(change(None).await, Err(Excess::Uncapped { allowed }));
+    assert_eq!(store.run(&run_id(1)).await.unwrap().unwrap().cap, Some(dollars(400)));
+    assert_eq!(change(Some(left)).await, Ok(()));
+    assert_eq!(store.run(&run_id(1)).await.unwrap().unwrap().cap, Some(left));
+    // A run without a token has no limits.
+    store.create_run(new_run(&run_id(3))).await.unwrap();
+    let cap = Some(dollars(99_999));
+    assert_eq!(store.change_cap(&run_id(3), cap, DAY_MS).await.unwrap(), Ok(()));
+    store.commit(&run_id(3), the_end()).await.unwrap();
+    let ended = store.change_cap(&run_id(3), cap, DAY_MS).await;
+    assert!(matches!(ended, Err(StoreError::RunEnded { .. })), "{ended:?}");
+    let unknown = store.change_cap(&run_id(9), cap, DAY_MS).await;
+    assert!(matches!(unknown, Err(StoreError::UnknownRun(_))), "{unknown:?}");
+}

@@ -1,0 +1,82 @@
+//! `moothall team`: whom the runs of a server belong to.
+
+use std::fmt::Write as _;
+
+use moothall_core::access::TeamName;
+use moothall_store::{StoreError, TeamRow};
+use serde_json::{Value, json};
+
+use super::{runtime, words};
+use crate::args::{Global, TeamCommand};
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local, now_ms};
+use crate::terminal::{self, BOLD, DIM};
+use crate::{config, logging};
+
+pub(super) fn run(global: &Global, command: &TeamCommand) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    runtime()?.block_on(async {
+        let local = Local::open(&loaded.places.folders).await?;
+        match command {
+            TeamCommand::Create { name, json } => {
+                local.accounts().create_team(name, now_ms()).await.map_err(refusal)?;
+                if *json {
+                    terminal::print(&format!("{:#}\n", json!({ "team": name })))?;
+                } else {
+                    terminal::print(&format!("team {name}\n"))?;
+                    terminal::note(&format!(
+                        "{DIM}give it a token: moothall token create --team {name} --scope run\
+                         {DIM:#}\n"
+                    ));
+                }
+            }
+            TeamCommand::List { json } => {
+                let teams = local.accounts().teams().await.map_err(local::broken)?;
+                if *json {
+                    let teams: Vec<Value> = teams.iter().map(team_json).collect();
+                    terminal::print(&format!("{:#}\n", json!({ "teams": teams })))?;
+                } else {
+                    terminal::print(&table(&teams))?;
+                }
+            }
+        }
+        local.close().await;
+        Ok(Exit::Fine)
+    })
+}
+
+/// What a person is told about a team that is not there.
+pub(super) fn no_such_team(name: &TeamName) -> CliError {
+    CliError::usage(format!("there is no team `{name}`")).with_hint(format!(
+        "`moothall team create {name}` makes it; `moothall team list` shows all"
+    ))
+}
+
+fn refusal(error: StoreError) -> CliError {
+    match error {
+        StoreError::TeamExists(name) => {
+            CliError::usage(format!("there is a team `{name}` already"))
+                .with_hint("`moothall team list` shows all")
+        }
+        error => local::broken(error),
+    }
+}
+
+fn team_json(team: &TeamRow) -> Value {
+    json!({ "team": team.name, "created_at_ms": team.created_at_ms })
+}
+
+fn table(teams: &[TeamRow]) -> String {
+    let width = teams.iter().map(|team| team.name.as_str().len()).max().unwrap_or(0).max(4);
+    let mut text = format!("{BOLD}{:<width$}  SINCE{BOLD:#}\n", "TEAM");
+    for team in teams {
+        let since = match team.created_at_ms {
+            0 => "always".to_owned(),
+            at_ms => words::time(at_ms),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<width$}  {since}", team.name);
+    }
+    text
+}
