@@ -24,7 +24,8 @@ for (const theme of ["light", "dark"] as const)
     const found: string[] = [];
     for (const route of routes(finished)) {
       await page.goto(route);
-      await page.waitForLoadState("networkidle");
+      await expect(page.locator("h1")).toBeVisible();
+      await expect(page.locator(".loading, .sk")).toHaveCount(0);
       await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
       const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
       for (const one of violations)

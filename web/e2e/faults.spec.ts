@@ -8,7 +8,7 @@ test.describe.configure({ mode: "default" });
 test.setTimeout(120_000);
 
 /** Slow enough that a run is still going on when something happens to it. */
-const PACE = "60ms";
+const PACE = "0.06";
 
 /** What the page believes, against what the server says; who drives it and when are not events. */
 async function agrees(page: Page, server: Server, run: string): Promise<void> {
@@ -47,7 +47,7 @@ async function cutter(port: number, every: number): Promise<{ net: Net; port: nu
 }
 
 test("a stream that is cut every sixty events loses and doubles nothing", async ({ browser }) => {
-  const server = await Server.make("20ms");
+  const server = await Server.make("0.02");
   const between = await cutter(Number(new URL(server.url).port), 60);
   try {
     const page = await (await browser.newContext()).newPage();

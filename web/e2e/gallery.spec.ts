@@ -13,7 +13,7 @@ test("pictures", async ({ browser, finished, server }, info) => {
   mkdirSync(to, { recursive: true });
   const wide = info.project.name === "desktop";
   const size = wide ? { width: 1440, height: 900 } : { width: 390, height: 844 };
-  const slow = await Server.make("150ms");
+  const slow = await Server.make("0.15");
   try {
     for (const theme of ["light", "dark"] as const) {
       const context = await browser.newContext({ viewport: size, colorScheme: theme, reducedMotion: "reduce" });

@@ -16,6 +16,7 @@ export class Server {
   private readonly pace: string;
   private child: ChildProcess | undefined;
   private printed = "";
+  private why = "";
 
   private constructor(port: number, pace: string) {
     this.port = port;
@@ -24,7 +25,7 @@ export class Server {
     this.folder = mkdtempSync(join(tmpdir(), "moothall-e2e-"));
   }
 
-  static async make(pace = "0ms"): Promise<Server> {
+  static async make(pace = "0"): Promise<Server> {
     const server = new Server(await freePort(), pace);
     await server.start();
     return server;
@@ -36,7 +37,8 @@ export class Server {
     const options = ["serve", "--addr", `127.0.0.1:${this.port}`, "--model", "demo", "--pace", this.pace];
     this.printed = "";
     const child = spawn(program, options, {
-      env: { ...process.env, MOOTHALL_DATA_DIR: this.folder, NO_COLOR: "1" },
+      // Nothing of the machine's own settings, and no variable that the program does not know.
+      env: { PATH: process.env["PATH"], HOME: this.folder, MOOTHALL_DATA_DIR: this.folder, NO_COLOR: "1" },
       stdio: ["ignore", "pipe", "pipe"],
     });
     child.stdout?.on("data", (bytes) => {
@@ -46,12 +48,21 @@ export class Server {
       this.printed += String(bytes);
     });
     this.child = child;
-    await expect
-      .poll(async () => (await fetch(`${this.url}/healthz`).catch(() => undefined))?.status, {
-        message: "the server answers",
-        timeout: 30_000,
-      })
-      .toBe(200);
+    const until = Date.now() + 30_000;
+    while (!(await this.answers())) {
+      if (child.exitCode !== null || Date.now() > until)
+        throw new Error(`the server does not answer: ${this.why}\n${this.printed}`);
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+
+  private async answers(): Promise<boolean> {
+    try {
+      return (await fetch(`${this.url}/healthz`)).ok;
+    } catch (error) {
+      this.why = String(error instanceof Error ? (error.cause ?? error) : error);
+      return false;
+    }
   }
 
   /** The link that signs a browser in, once. */

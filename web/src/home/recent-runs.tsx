@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link } from "react-router";
-import type { RunList, RunSummary } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList, RunSummary } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { ago, plain, usd } from "../model/format";
 import { isOver } from "../model/reduce";

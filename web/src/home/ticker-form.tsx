@@ -1,14 +1,14 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
-import type { CommitteeList, Estimate, Facts, Settings, Started, StartRun, TickerList } from "../api/types";
+import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
-import { count, isoDay, plain, usd } from "../model/format";
+import type { CommitteeList, Settings, Source, Started, StartRun, TickerList } from "../gen/api";
+import { count, isoDay, plain } from "../model/format";
 import { Icon } from "../ui/icon";
 import { Button, Note, Segmented, Tag } from "../ui/parts";
+import type { Estimate } from "./estimate";
 import { useDelayed } from "./use-delayed";
-
-type Source = "filings" | "synthetic";
 
 const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
 
@@ -122,7 +122,7 @@ export function TickerForm() {
                 id={`${hintId}-b`}
                 inputMode="decimal"
                 value={budget}
-                placeholder={estimate?.data?.cap_micro_usd ? (estimate.data.cap_micro_usd / 1e6).toFixed(2) : "6.00"}
+                placeholder={estimate?.data?.cap_usd ?? "none"}
                 onChange={(event) => setBudget(event.target.value.replace(/[^0-9.]/g, ""))}
               />
             </span>
@@ -238,26 +238,25 @@ function EstimateLine({
         </span>
       </p>
     );
-  const { cost_low_micro_usd: low, cost_high_micro_usd: high } = data;
+  const { low_usd: low, high_usd: high } = data;
+  const free = Number(high) === 0 && high !== null;
   return (
     <p className="est">
       <span>
-        <b>{count(data.calls)}</b> model calls{model ? ` to ${model}` : ""}
+        <b>{count(data.all_calls)}</b> model calls{model ? ` to ${model}` : ""}
       </span>
-      {data.free ? (
+      {free && (
         <span>
           <b>free</b>
         </span>
-      ) : (
-        low !== null &&
-        high !== null && (
-          <span>
-            about{" "}
-            <b>
-              {usd(low)}–{usd(high).slice(1)}
-            </b>
-          </span>
-        )
+      )}
+      {!free && low !== null && high !== null && (
+        <span>
+          about{" "}
+          <b>
+            ${low}–{high}
+          </b>
+        </span>
       )}
       {synthetic && (
         <Tag tone="warn" icon="warn">
@@ -272,14 +271,17 @@ function EstimateLine({
 }
 
 function startBody(ticker: string, rounds: number, source: Source, committee: string, budget: string): StartRun {
-  const amount = Number(budget);
   return {
     workflow: "consult",
     ticker,
     rounds,
+    as_of: null,
+    allow_stale: false,
+    pause_after_moves: false,
+    baseline: false,
     ...(source === "synthetic" && { source }),
     ...(committee !== "board" && { committee }),
-    ...(budget !== "" && amount > 0 && { budget_usd: budget }),
+    ...(Number(budget) > 0 && { budget_usd: budget }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { Link, useNavigate } from "react-router";
-import type { RunList } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList } from "../gen/api";
 import { dayAndTime, plain } from "../model/format";
 import { Button, Crumb, Empty, Loading } from "../ui/parts";
 

@@ -1,8 +1,8 @@
 import { useEffect } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "react-router";
 import { asProblem, post } from "../api/client";
-import type { RunList } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList } from "../gen/api";
 import type { ConsultView, MoveView, RunView } from "../gen/run";
 import { clock, count, dayAndTime, plain, shortId, usd } from "../model/format";
 import { isOver } from "../model/reduce";
@@ -21,7 +21,7 @@ const FORMATS = [
   ["md", "Markdown"],
   ["pdf", "PDF"],
   ["csv", "CSV"],
-  ["json", "Receipt"],
+  ["json", "JSON"],
 ] as const;
 
 export default function Results() {
@@ -38,7 +38,7 @@ export default function Results() {
   if (!view) return problem && !problem.isOffline ? <RunProblem problem={problem} /> : <Loading what="the results" />;
   if (!view.consult || view.consult.moves.every((one) => one.scored === null))
     return (
-      <Empty title="No results yet" action={<Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>}>
+      <Empty page title="No results yet" action={<Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>}>
         The first score comes when a debate closes.
       </Empty>
     );

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
-import type { Settings as ServerSettings } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { Settings as ServerSettings } from "../gen/api";
 import { plain, usd } from "../model/format";
 import { keysAreOn, switchKeys } from "../ui/keys";
 import { Loading, Note, Segmented, Tag } from "../ui/parts";

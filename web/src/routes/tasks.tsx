@@ -1,8 +1,8 @@
 import { type FormEvent, useEffect, useId, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
-import type { RunList, Started } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList, Started } from "../gen/api";
 import { ago, plain, usd } from "../model/format";
 import { Button, Empty, Loading, Note, Segmented, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";

@@ -1,6 +1,6 @@
 // What a citation opens: the fact with its filing, or the passage; and what "read the proposal" opens.
 import { useSearchParams } from "react-router";
-import type { Fact, Facts } from "../api/types";
+import type { Fact, Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
 import type { RunView } from "../gen/run";
 import { isoDay, plain } from "../model/format";
@@ -82,6 +82,21 @@ function FactOf({ view, id }: { view: RunView; id: string }) {
         </p>
       </div>
     );
+  const event = eventOf(data, id);
+  if (event)
+    return (
+      <div className="factsheet">
+        <p className="factbig">
+          <span className="mono">{event.form}</span>
+          <span className="muted">{isoDay(event.filed)}</span>
+        </p>
+        <dl>
+          <Row name="About" value={event.subjects} />
+          <Row name="Accession" value={event.accession} />
+        </dl>
+        <Filing link={event.link} fictional={data.fictional} />
+      </div>
+    );
   return (
     <Empty title="No such fact">
       {plain(id)} is cited, and the fact sheet has nothing by that name. That is a finding in itself: a number that
@@ -90,11 +105,19 @@ function FactOf({ view, id }: { view: RunView; id: string }) {
   );
 }
 
-/** `T0:1.3` or `T0:…:item:paragraph`; passages are cited by their place. */
+/** `T0:0009990001-26-000008:1A:4`: a filing, its item and a paragraph. */
 function passageOf(facts: Facts, id: string): Facts["passages"][number] | undefined {
-  const place = /^T0:(?:.*:)?([0-9A-Za-z]+)[.:#¶-]([0-9]+)$/.exec(id);
-  if (!place) return undefined;
-  return facts.passages.find((one) => one.item === place[1] && String(one.paragraph) === place[2]);
+  const [kind, accession, item, paragraph] = id.split(":");
+  if (kind !== "T0") return undefined;
+  return facts.passages.find(
+    (one) => one.accession === accession && one.item === item && String(one.paragraph) === paragraph,
+  );
+}
+
+/** `E0:0009990001-26-000035`: something that the company announced. */
+function eventOf(facts: Facts, id: string): Facts["events"][number] | undefined {
+  const [kind, accession] = id.split(":");
+  return kind === "E0" ? facts.events.find((one) => one.accession === accession) : undefined;
 }
 
 function FactSheet({ fact, facts }: { fact: Fact; facts: Facts }) {
@@ -131,18 +154,21 @@ function FactSheet({ fact, facts }: { fact: Fact; facts: Facts }) {
           ))}
         </p>
       )}
-      {fact.link ? (
-        <a className="btn" href={fact.link} target="_blank" rel="noreferrer">
-          <Icon name="out" />
-          Open the filing at the SEC
-        </a>
-      ) : (
-        facts.fictional && (
-          <Note tone="neutral">An invented company files nothing: this number is part of the demonstration.</Note>
-        )
-      )}
+      <Filing link={fact.link} fictional={facts.fictional} />
     </div>
   );
+}
+
+function Filing({ link, fictional }: { link: string | null; fictional: boolean }) {
+  if (link)
+    return (
+      <a className="btn" href={link} target="_blank" rel="noreferrer">
+        <Icon name="out" />
+        Open the filing at the SEC
+      </a>
+    );
+  if (!fictional) return null;
+  return <Note tone="neutral">An invented company files nothing: this is part of the demonstration.</Note>;
 }
 
 function Row({ name, value }: { name: string; value: string }) {

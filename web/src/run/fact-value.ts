@@ -1,4 +1,4 @@
-import type { Fact } from "../api/types";
+import type { Fact } from "../api/facts";
 
 /** A filed value as people read it: `$1,215 M`, `13.8%`. The exact one is in the fact's own sheet. */
 export function factValue(fact: Pick<Fact, "value" | "unit">): string {

@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import type { Facts } from "../api/types";
+import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
 import type { Agent, Check, ConsultView, MoveView, RunView } from "../gen/run";
 import { count, isoDay, plain } from "../model/format";

@@ -20,40 +20,40 @@ export function Meter({ view }: { view: RunView }) {
   const short = view.consult?.moves.filter((one) => (one.scored?.degraded.length ?? 0) > 0).length ?? 0;
   const trouble = usage.extra_calls + usage.failed_calls;
   return (
-    <dl className="meter">
+    <div className="meter">
       <div className="spend">
         <div>
-          <dt className="lab">{cap === null ? "Spent" : `Spent of ${usd(cap)} limit`}</dt>
-          <dd className="v">
+          <div className="lab">{cap === null ? "Spent" : `Spent of ${usd(cap)} limit`}</div>
+          <div className="v">
             {usd(spent)}
             <small>{spentWords(view, heading)}</small>
-          </dd>
+          </div>
         </div>
         {cap !== null && cap > 0 && <SpendMeter spent={spent} projected={heading} cap={cap} />}
       </div>
       <div>
-        <dt className="lab">Model calls</dt>
-        <dd className="v">
+        <div className="lab">Model calls</div>
+        <div className="v">
           {count(usage.calls)}
           {expected > 0 && !over && <small>of about {count(expected)}</small>}
-        </dd>
+        </div>
       </div>
       <div>
-        <dt className="lab">{over ? "Took" : "Elapsed"}</dt>
-        <dd className="v">{clock(elapsed)}</dd>
+        <div className="lab">{over ? "Took" : "Elapsed"}</div>
+        <div className="v">{clock(elapsed)}</div>
       </div>
       <div>
-        <dt className="lab">{over ? "Tokens" : "Time left"}</dt>
-        <dd className="v">{over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}</dd>
+        <div className="lab">{over ? "Tokens" : "Time left"}</div>
+        <div className="v">{over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}</div>
       </div>
       <div>
-        <dt className="lab">Asked again</dt>
-        <dd className="v">
+        <div className="lab">Asked again</div>
+        <div className="v">
           {count(trouble)}
           {short > 0 && <small>{short === 1 ? "1 move short" : `${short} moves short`}</small>}
-        </dd>
+        </div>
       </div>
-    </dl>
+    </div>
   );
 }
 

@@ -6,18 +6,18 @@ import { Empty } from "../ui/parts";
 export function RunProblem({ problem }: { problem: Problem }) {
   if (problem.status === 404)
     return (
-      <Empty title="There is no such run" action={<Link to="/">All runs</Link>}>
+      <Empty page title="There is no such run" action={<Link to="/">All runs</Link>}>
         It may have been deleted, or the address is cut off.
       </Empty>
     );
   if (problem.status === 401 || problem.status === 403)
     return (
-      <Empty title="You are not signed in">
+      <Empty page title="You are not signed in">
         Open the link that <code>moothall serve</code> printed when it started.
       </Empty>
     );
   return (
-    <Empty title={problem.message} action={<Link to="/">All runs</Link>}>
+    <Empty page title={problem.message} action={<Link to="/">All runs</Link>}>
       {problem.hint}
     </Empty>
   );

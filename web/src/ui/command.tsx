@@ -1,8 +1,8 @@
 import { Dialog } from "radix-ui";
 import { useId, useMemo, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import type { RunList } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList } from "../gen/api";
 import { ago, plain } from "../model/format";
 import { Icon } from "./icon";
 
