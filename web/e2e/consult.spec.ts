@@ -48,7 +48,7 @@ test("evidence of a debate opens as the fact with its filing", async ({ page, tr
   const turn = page.locator(".turn").filter({ hasText: "Operational Pragmatist" }).first();
   await turn.locator("button.cite").first().click();
   const sheet = page.getByRole("dialog");
-  await expect(sheet).toContainText("Exact value");
+  await expect(sheet).toContainText("Cited as");
   await expect(page).toHaveURL(/fact=F0/);
   await page.keyboard.press("Escape");
   await expect(page).not.toHaveURL(/fact=/);

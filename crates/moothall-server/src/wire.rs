@@ -3,10 +3,13 @@
 use moothall_core::evidence::Day;
 use moothall_core::{Envelope, MicroUsd, RunId, Verdict};
 use moothall_store::RunState;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::openapi::AnyEvent;
+
 /// A run that shall begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "workflow", rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum StartRun {
@@ -17,7 +20,7 @@ pub enum StartRun {
 }
 
 /// A consultation that shall begin, or be estimated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StartConsult {
@@ -37,6 +40,7 @@ pub struct StartConsult {
     pub source: Option<Source>,
     /// Only what was filed on or before this day.
     #[cfg_attr(test, ts(type = "string | null"))]
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
     /// Takes a company that has filed no annual report for 18 months.
     pub allow_stale: bool,
@@ -53,7 +57,7 @@ pub struct StartConsult {
 }
 
 /// Where the evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Source {
@@ -64,7 +68,7 @@ pub enum Source {
 }
 
 /// A program that shall be written and tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StartCode {
@@ -81,16 +85,17 @@ pub struct StartCode {
 }
 
 /// A run that began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Started {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
 }
 
 /// A run that shall go on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ResumeRun {
@@ -99,19 +104,21 @@ pub struct ResumeRun {
 }
 
 /// Where a run stands after it was asked something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Accepted {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// Where it stands now; what was asked may take a moment.
     #[cfg_attr(test, ts(type = "RunState"))]
+    #[schemars(with = "crate::openapi::State")]
     pub state: RunState,
 }
 
 /// A person's word on a move that is held back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ApproveMove {
     /// The move.
@@ -124,7 +131,7 @@ pub struct ApproveMove {
 }
 
 /// A move that was approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Approved {
     /// The move.
@@ -135,7 +142,7 @@ pub struct Approved {
 }
 
 /// Runs, the newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunList {
     /// The runs.
@@ -143,11 +150,12 @@ pub struct RunList {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunSummary {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// `consult` or `reflexion`.
     pub workflow: String,
@@ -157,6 +165,7 @@ pub struct RunSummary {
     pub model: String,
     /// Where it stands.
     #[cfg_attr(test, ts(type = "RunState"))]
+    #[schemars(with = "crate::openapi::State")]
     pub state: RunState,
     /// Whether somebody drives it at the moment.
     pub driven: bool,
@@ -168,20 +177,23 @@ pub struct RunSummary {
     pub events: u64,
     /// What the trial came to.
     #[cfg_attr(test, ts(type = "Verdict | null"))]
+    #[schemars(with = "Option<String>")]
     pub verdict: Option<Verdict>,
     /// What it has spent.
     #[cfg_attr(test, ts(type = "number | null"))]
+    #[schemars(with = "Option<u64>")]
     pub cost_micro_usd: Option<MicroUsd>,
     /// Tokens that it has used.
     pub tokens: Option<u64>,
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct EventPage {
     /// In order, from the one after the cursor.
     #[cfg_attr(test, ts(type = "Array<Envelope>"))]
+    #[schemars(with = "Vec<AnyEvent>")]
     pub events: Vec<Envelope>,
     /// The number of the last event there is.
     pub head_seq: u64,
@@ -190,7 +202,7 @@ pub struct EventPage {
 }
 
 /// One conversation of a debate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Thread {
     /// The move.
@@ -203,7 +215,7 @@ pub struct Thread {
 }
 
 /// A message. Its words are an agent's: text, never markup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ThreadTurn {
     /// `critic` or the decision maker.
@@ -215,7 +227,7 @@ pub struct ThreadTurn {
 }
 
 /// The documents of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ArtifactList {
     /// By name.
@@ -223,7 +235,7 @@ pub struct ArtifactList {
 }
 
 /// A document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ArtifactRef {
     /// `F1.md`.
@@ -232,8 +244,28 @@ pub struct ArtifactRef {
     pub bytes: u64,
 }
 
+/// What a citation leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CitedFact {
+    /// `F0:Revenue:FY2025`.
+    pub id: String,
+    /// What it says.
+    pub says: String,
+    /// The filing that says so.
+    pub filed: Option<String>,
+    /// The number of that filing.
+    pub accession: Option<String>,
+    /// Where a person can read it; a company that does not exist has no such place.
+    pub link: Option<String>,
+    /// How it was computed, where it was.
+    pub formula: Option<String>,
+    /// What it was computed from.
+    pub inputs: Vec<String>,
+}
+
 /// A text to check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct CheckText {
     /// The company that it is about.
@@ -243,21 +275,23 @@ pub struct CheckText {
     /// Only what was filed on or before this day.
     #[serde(default)]
     #[cfg_attr(test, ts(type = "string | null"))]
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
 }
 
 /// Which facts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FactsQuery {
     /// Only what was filed on or before this day.
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
     /// Takes a company that has filed no annual report for 18 months.
     pub allow_stale: bool,
 }
 
 /// Companies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TickerList {
     /// Those that fit best first.
@@ -265,7 +299,7 @@ pub struct TickerList {
 }
 
 /// A company.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TickerRow {
     /// As listed.
@@ -277,7 +311,7 @@ pub struct TickerRow {
 }
 
 /// Committees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CommitteeList {
     /// The usual one first.
@@ -285,7 +319,7 @@ pub struct CommitteeList {
 }
 
 /// A committee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CommitteeRow {
     /// As a request names it.
@@ -305,7 +339,7 @@ pub struct CommitteeRow {
 }
 
 /// A seat of a committee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SeatRow {
     /// `D1`.
@@ -315,7 +349,7 @@ pub struct SeatRow {
 }
 
 /// What the program has and has not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Settings {
     /// The program's version.
@@ -338,11 +372,12 @@ pub struct Settings {
     pub images: Vec<String>,
     /// The configured budget of one run.
     #[cfg_attr(test, ts(type = "number | null"))]
+    #[schemars(with = "Option<u64>")]
     pub budget_micro_usd: Option<MicroUsd>,
 }
 
 /// A provider and its key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct KeyRow {
     /// `anthropic`.

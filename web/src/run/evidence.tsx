@@ -1,16 +1,14 @@
 // What a citation opens: the fact with its filing, or the passage; and what "read the proposal" opens.
 import { useSearchParams } from "react-router";
-import type { Fact, Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
+import type { CitedFact } from "../gen/api";
 import type { RunView } from "../gen/run";
-import { isoDay, plain } from "../model/format";
-import { isSynthetic } from "../model/select";
+import { plain } from "../model/format";
 import { AgentText } from "../ui/agent-text";
 import { Cite } from "../ui/cite";
 import { Sheet } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Button, Empty, Loading, Note } from "../ui/parts";
-import { factValue } from "./fact-value";
 
 /** The sheets of a run's pages. Which one is open stands in the address. */
 export function EvidenceSheets({ view }: { view: RunView }) {
@@ -60,101 +58,43 @@ function DocumentText({ view, name }: { view: RunView; name: string }) {
 }
 
 function FactOf({ view, id }: { view: RunView; id: string }) {
-  const { consult } = view;
-  const { data, problem } = useGet<Facts>(
-    consult && !isSynthetic(consult) ? `/api/facts/${encodeURIComponent(consult.ticker)}` : null,
-  );
-  const document = /^(F[12])\b/.exec(id)?.[1];
+  // F1 and F2 are documents of the run itself.
+  const document = /^F[12]\b/.exec(id)?.[0];
+  const path = `/api/runs/${view.about.run_id}/facts/${encodeURIComponent(id)}`;
+  const { data, problem } = useGet<CitedFact>(document ? null : path);
   if (document) return <DocumentText view={view} name={`${document}.md`} />;
-  if (consult && isSynthetic(consult))
-    return <Note>The figures of this run were written by a model. There is no filing behind {plain(id)}.</Note>;
+  if (problem?.status === 404)
+    return (
+      <Empty title="No such fact">
+        {plain(id)} is cited, and the evidence of this run has nothing by that name. That is a finding in itself: a
+        number that rests on it is not supported.
+      </Empty>
+    );
   if (problem) return <Note tone="bad">{problem.message}</Note>;
   if (!data) return <Loading what="the fact" />;
-  const fact = data.facts.find((one) => `F0:${one.id}` === id);
-  if (fact) return <FactSheet fact={fact} facts={data} />;
-  const passage = passageOf(data, id);
-  if (passage)
-    return (
-      <div className="factsheet">
-        <p className="agent doctext">{plain(passage.text)}</p>
-        <p className="muted">
-          {passage.form}, item {passage.item}, paragraph {passage.paragraph}, filing {passage.accession}
-        </p>
-      </div>
-    );
-  const event = eventOf(data, id);
-  if (event)
-    return (
-      <div className="factsheet">
-        <p className="factbig">
-          <span className="mono">{event.form}</span>
-          <span className="muted">{isoDay(event.filed)}</span>
-        </p>
-        <dl>
-          <Row name="About" value={event.subjects} />
-          <Row name="Accession" value={event.accession} />
-        </dl>
-        <Filing link={event.link} fictional={data.fictional} />
-      </div>
-    );
-  return (
-    <Empty title="No such fact">
-      {plain(id)} is cited, and the fact sheet has nothing by that name. That is a finding in itself: a number that
-      rests on it is not supported.
-    </Empty>
-  );
+  return <FactSheet fact={data} view={view} />;
 }
 
-/** `T0:0009990001-26-000008:1A:4`: a filing, its item and a paragraph. */
-function passageOf(facts: Facts, id: string): Facts["passages"][number] | undefined {
-  const [kind, accession, item, paragraph] = id.split(":");
-  if (kind !== "T0") return undefined;
-  return facts.passages.find(
-    (one) => one.accession === accession && one.item === item && String(one.paragraph) === paragraph,
-  );
-}
-
-/** `E0:0009990001-26-000035`: something that the company announced. */
-function eventOf(facts: Facts, id: string): Facts["events"][number] | undefined {
-  const [kind, accession] = id.split(":");
-  return kind === "E0" ? facts.events.find((one) => one.accession === accession) : undefined;
-}
-
-function FactSheet({ fact, facts }: { fact: Fact; facts: Facts }) {
+function FactSheet({ fact, view }: { fact: CitedFact; view: RunView }) {
+  const isNumber = fact.id.startsWith("F0:");
   return (
     <div className="factsheet">
-      <p className="factbig">
-        <span className="mono">{factValue(fact)}</span>
-        <span className="muted">
-          {fact.metric}, {fact.period}
-        </span>
-      </p>
+      <p className={isNumber ? "factbig" : "agent doctext"}>{plain(fact.says)}</p>
       <dl>
-        <Row name="Exact value" value={`${fact.value} ${fact.unit}`} />
-        {fact.source === "derived" ? (
-          <Row name="Computed as" value={fact.formula} />
-        ) : (
-          <>
-            <Row name="Filed in" value={`${fact.form}, ${isoDay(fact.filed)}`} />
-            <Row
-              name="Period"
-              value={fact.start ? `${isoDay(fact.start)} to ${isoDay(fact.end)}` : `at ${isoDay(fact.end)}`}
-            />
-            <Row name="Tag" value={fact.concept} />
-            <Row name="Accession" value={fact.accession} />
-            {fact.restated_from && <Row name="First filed as" value={fact.restated_from} />}
-          </>
-        )}
+        <Row name="Cited as" value={fact.id} />
+        {fact.filed && <Row name="Filed in" value={fact.filed} />}
+        {fact.accession && <Row name="Accession" value={fact.accession} />}
+        {fact.formula && <Row name="Computed as" value={fact.formula} />}
       </dl>
-      {fact.source === "derived" && (
+      {fact.inputs.length > 0 && (
         <p className="inputs">
           From{" "}
           {fact.inputs.map((input) => (
-            <Cite key={input} id={`F0:${input}`} />
+            <Cite key={input} id={input.startsWith("F0:") ? input : `F0:${input}`} />
           ))}
         </p>
       )}
-      <Filing link={fact.link} fictional={facts.fictional} />
+      <Filing link={fact.link} fictional={view.consult?.gathered?.fictional ?? false} />
     </div>
   );
 }

@@ -44,7 +44,9 @@ export function Meter({ view }: { view: RunView }) {
       </div>
       <div>
         <div className="lab">{over ? "Tokens" : "Time left"}</div>
-        <div className="v">{over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}</div>
+        <div className="v">
+          {over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}
+        </div>
       </div>
       <div>
         <div className="lab">Asked again</div>

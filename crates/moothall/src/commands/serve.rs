@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use moothall_server::{App, Feed, Limits, Timing};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     refuse_other_machines(args.addr)?;
+    open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
@@ -56,6 +58,14 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
         Ok(Exit::Fine)
     })
+}
+
+/// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers
+/// are served.
+fn open_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Who can reach the server can spend its user's money.

@@ -1,0 +1,6 @@
+//! The server on a real socket, over a real store.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod scene;
+mod streams;
