@@ -30,14 +30,14 @@ fn main() -> Result<()> {
     if built.join("index.html").exists() {
         say(&format!("rerun-if-changed={BUILT}/index.html"));
         for file in files_below(built)? {
-            write_row(&mut table, built, &file)?;
+            write_row(&mut table, &out, built, &file)?;
         }
     } else if std::env::var_os("MOOTHALL_REQUIRE_UI").is_some() {
         bail!("the web interface is not built; {HOW}");
     } else {
         say(&format!("warning=the web interface is not embedded; {HOW}"));
         let page = Path::new("src/missing.html");
-        write_row(&mut table, Path::new("src"), page)?;
+        write_row(&mut table, &out, Path::new("src"), page)?;
         table = table.replace("\"/missing.html\"", "\"/index.html\"");
     }
     table.push_str("];\n");
@@ -75,7 +75,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn write_row(table: &mut String, folder: &Path, file: &Path) -> Result<()> {
+fn write_row(table: &mut String, out: &Path, folder: &Path, file: &Path) -> Result<()> {
     let path = file.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
     let bytes = fs_err::read(file)?;
     let mut tag = String::new();
@@ -86,20 +86,28 @@ fn write_row(table: &mut String, folder: &Path, file: &Path) -> Result<()> {
         let mut name = file.as_os_str().to_owned();
         name.push(extension);
         let name = PathBuf::from(name);
-        Ok(if name.exists() { format!("Some({})", include(&name)?) } else { "None".to_owned() })
+        Ok(match name.exists() {
+            true => format!("Some({})", include(out, folder, &name)?),
+            false => "None".to_owned(),
+        })
     };
     writeln!(
         table,
         "    File {{ path: \"/{path}\", tag: \"{tag}\", plain: {}, br: {}, gzip: {} }},",
-        include(file)?,
+        include(out, folder, file)?,
         packed(".br")?,
         packed(".gz")?,
     )?;
     Ok(())
 }
 
-fn include(file: &Path) -> Result<String> {
-    Ok(format!("include_bytes!({:?})", fs_err::canonicalize(file)?))
+/// Copies a file to where this script's output is and gives the code that includes it. The folder of
+/// the interface is emptied whenever somebody builds it, maybe before the compiler has read it.
+fn include(out: &Path, folder: &Path, file: &Path) -> Result<String> {
+    let copy = out.join("files").join(file.strip_prefix(folder)?);
+    fs_err::create_dir_all(copy.parent().context("a file is in a folder")?)?;
+    fs_err::copy(file, &copy)?;
+    Ok(format!("include_bytes!({copy:?})"))
 }
 
 /// Tells cargo something. A closed pipe is cargo's own end.

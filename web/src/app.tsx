@@ -40,7 +40,7 @@ export function App() {
 
 function Nowhere() {
   return (
-    <Empty title="There is no such page" action={<a href="/">All runs</a>}>
+    <Empty page title="There is no such page" action={<a href="/">All runs</a>}>
       The address may be cut off, or belong to another version.
     </Empty>
   );
@@ -60,6 +60,7 @@ class Broken extends Component<{ children: ReactNode }, { error: Error | undefin
     const isOld = /import|module|fetch/i.test(error.message);
     return (
       <Empty
+        page
         title={isOld ? "There is a new version" : "This page cannot be shown"}
         action={
           <Button look="primary" onClick={() => location.reload()}>

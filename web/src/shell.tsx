@@ -1,7 +1,8 @@
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, NavLink, useLocation } from "react-router";
-import { CommandMenu } from "./ui/command";
 import { Icon } from "./ui/icon";
+
+const CommandMenu = lazy(() => import("./ui/command"));
 
 export function Logo() {
   return (
@@ -68,7 +69,11 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="main" tabIndex={-1} ref={main}>
         {children}
       </main>
-      {searching && <CommandMenu onClose={() => setSearching(false)} />}
+      {searching && (
+        <Suspense>
+          <CommandMenu onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
     </>
   );
 }

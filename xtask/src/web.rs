@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use sha2::{Digest as _, Sha256};
 
 use crate::shell;
 
@@ -48,22 +49,54 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Brings the packages of the lock file, unless they are there.
+///
+/// They are installed below the user's cache, in a folder for each lock file, and linked from here:
+/// a clean clone, such as the gate's, has them at once.
 fn install(web: &Path) -> Result<()> {
-    let wanted = fs_err::read(web.join("package-lock.json"))?;
-    // A copy of the lock file that was installed; npm's own differs from it in form.
-    let installed = web.join("node_modules/installed-lock.json");
-    if fs_err::read(&installed).ok().as_ref() == Some(&wanted) {
-        return Ok(());
+    let lock = fs_err::read(web.join("package-lock.json"))?;
+    let home = std::env::var_os("HOME").context("HOME is not set")?;
+    let cache = Path::new(&home).join(".cache/moothall");
+    let folder = cache.join("web").join(&hex(&lock)[..16]);
+    let installed = folder.join("installed");
+    if !installed.exists() {
+        if !shell::works(web, &["npm", "--version"]) {
+            bail!("cannot find `npm`\nhint: install Node with npm; any version from 20 on will do");
+        }
+        fs_err::create_dir_all(&folder)?;
+        for name in ["package.json", "package-lock.json"] {
+            fs_err::copy(web.join(name), folder.join(name))?;
+        }
+        // Not `npm ci`: that wants the packages of every operating system in the lock file, and
+        // mirrors that hold only some are common. Versions and hashes are the lock file's all the
+        // same.
+        let status = Command::new("npm")
+            .args(["install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline"])
+            .arg("--loglevel=error")
+            .env("npm_config_cache", cache.join("npm"))
+            .current_dir(&folder)
+            .status()
+            .context("cannot start `npm`")?;
+        if !status.success() {
+            bail!("`npm install` ended with {status}");
+        }
+        fs_err::write(&installed, "")?;
     }
-    if !shell::works(web, &["npm", "--version"]) {
-        bail!("cannot find `npm`\nhint: install Node with npm; any version from 20 on will do");
+    let link = web.join("node_modules");
+    let wanted = folder.join("node_modules");
+    if fs_err::read_link(&link).ok().as_ref() != Some(&wanted) {
+        if link.is_symlink() {
+            fs_err::remove_file(&link)?;
+        } else if link.exists() {
+            fs_err::remove_dir_all(&link)?;
+        }
+        fs_err::os::unix::fs::symlink(&wanted, &link)?;
     }
-    shell::run(
-        web,
-        &["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"],
-    )?;
-    fs_err::write(installed, wanted)?;
     Ok(())
+}
+
+/// The SHA-256 of some bytes.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn browser(root: &Path, web: &Path, args: &Args) -> Result<()> {

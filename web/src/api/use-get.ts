@@ -31,7 +31,12 @@ export function useGet<T>(path: string | null, version: unknown = 0, as: "json" 
         setState({ path, data, problem: undefined });
       },
       (error) => {
-        if (!stop.signal.aborted) setState((before) => ({ path, data: before.path === path ? before.data : undefined, problem: asProblem(error) }));
+        if (!stop.signal.aborted)
+          setState((before) => ({
+            path,
+            data: before.path === path ? before.data : undefined,
+            problem: asProblem(error),
+          }));
       },
     );
     return () => stop.abort();

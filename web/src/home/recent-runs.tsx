@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link } from "react-router";
-import type { RunList, RunSummary } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList, RunSummary } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { ago, plain, usd } from "../model/format";
 import { isOver } from "../model/reduce";
@@ -100,7 +100,13 @@ function heading(run: RunSummary, view: RunView | undefined): [string, string] {
   if (consult) return [plain(consult.ticker), plain(consult.gathered?.company ?? "").replace(/ \(fictional\)$/, "")];
   if (run.workflow === "consult") {
     const [first = "", ...rest] = plain(run.title).split(" ");
-    return [first, rest.join(" ").replace(/:.*$/, "").replace(/ \(fictional\)$/, "")];
+    return [
+      first,
+      rest
+        .join(" ")
+        .replace(/:.*$/, "")
+        .replace(/ \(fictional\)$/, ""),
+    ];
   }
   return ["Task", run.model];
 }
@@ -122,7 +128,10 @@ function outcomeOf(run: RunSummary, view: RunView | undefined): { line: string; 
   const live = consult.moves.filter((one) => moveState(one, view) === "live").length;
   switch (view.status.state) {
     case "paused":
-      return { line: `Stands still: ${plain(view.status.detail)}`, detail: `${scored} of ${consult.expected_moves} moves scored` };
+      return {
+        line: `Stands still: ${plain(view.status.detail)}`,
+        detail: `${scored} of ${consult.expected_moves} moves scored`,
+      };
     case "failed":
       return { line: plain(view.status.detail), detail: "What was answered is kept" };
     case "cancelled":

@@ -1,14 +1,14 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
-import type { CommitteeList, Estimate, Facts, Settings, Started, StartRun, TickerList } from "../api/types";
+import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
-import { count, isoDay, plain, usd } from "../model/format";
+import type { CommitteeList, Settings, Source, Started, StartRun, TickerList } from "../gen/api";
+import { count, isoDay, plain } from "../model/format";
 import { Icon } from "../ui/icon";
 import { Button, Note, Segmented, Tag } from "../ui/parts";
+import type { Estimate } from "./estimate";
 import { useDelayed } from "./use-delayed";
-
-type Source = "filings" | "synthetic";
 
 const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
 
@@ -44,6 +44,7 @@ export function TickerForm() {
       },
       { replace: true },
     );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows the field, not the other way round
   useEffect(() => {
     if (asked) change("ticker", asked, "HLXI");
     setProblem(undefined);
@@ -104,7 +105,12 @@ export function TickerForm() {
         <div className="opts">
           <div className="opt">
             <span className="lab">Rounds per move</span>
-            <Segmented label="Rounds per move" options={ROUNDS} value={rounds} onChange={(value) => change("rounds", String(value), "10")} />
+            <Segmented
+              label="Rounds per move"
+              options={ROUNDS}
+              value={rounds}
+              onChange={(value) => change("rounds", String(value), "10")}
+            />
           </div>
           <div className="opt">
             <label className="lab" htmlFor={`${hintId}-b`}>
@@ -116,7 +122,7 @@ export function TickerForm() {
                 id={`${hintId}-b`}
                 inputMode="decimal"
                 value={budget}
-                placeholder={estimate?.data?.cap_micro_usd ? (estimate.data.cap_micro_usd / 1e6).toFixed(2) : "6.00"}
+                placeholder={estimate?.data?.cap_usd ?? "none"}
                 onChange={(event) => setBudget(event.target.value.replace(/[^0-9.]/g, ""))}
               />
             </span>
@@ -159,8 +165,8 @@ export function TickerForm() {
       {settings && settings.model === null && (
         <div className="formproblem">
           <Note tone="warn">
-            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give it a
-            key and a model: <code>moothall init</code>.
+            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give
+            it a key and a model: <code>moothall init</code>.
           </Note>
         </div>
       )}
@@ -190,7 +196,9 @@ function Company({
     return (
       <>
         <b>No company with this ticker</b>
-        <span className="muted">{near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}</span>
+        <span className="muted">
+          {near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}
+        </span>
       </>
     );
   }
@@ -225,29 +233,30 @@ function EstimateLine({
   if (!data)
     return (
       <p className="est">
-        <span>{estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}</span>
+        <span>
+          {estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}
+        </span>
       </p>
     );
-  const { cost_low_micro_usd: low, cost_high_micro_usd: high } = data;
+  const { low_usd: low, high_usd: high } = data;
+  const free = Number(high) === 0 && high !== null;
   return (
     <p className="est">
       <span>
-        <b>{count(data.calls)}</b> model calls{model ? ` to ${model}` : ""}
+        <b>{count(data.all_calls)}</b> model calls{model ? ` to ${model}` : ""}
       </span>
-      {data.free ? (
+      {free && (
         <span>
           <b>free</b>
         </span>
-      ) : (
-        low !== null &&
-        high !== null && (
-          <span>
-            about{" "}
-            <b>
-              {usd(low)}–{usd(high).slice(1)}
-            </b>
-          </span>
-        )
+      )}
+      {!free && low !== null && high !== null && (
+        <span>
+          about{" "}
+          <b>
+            ${low}–{high}
+          </b>
+        </span>
       )}
       {synthetic && (
         <Tag tone="warn" icon="warn">
@@ -262,14 +271,17 @@ function EstimateLine({
 }
 
 function startBody(ticker: string, rounds: number, source: Source, committee: string, budget: string): StartRun {
-  const amount = Number(budget);
   return {
     workflow: "consult",
     ticker,
     rounds,
+    as_of: null,
+    allow_stale: false,
+    pause_after_moves: false,
+    baseline: false,
     ...(source === "synthetic" && { source }),
     ...(committee !== "board" && { committee }),
-    ...(budget !== "" && amount > 0 && { budget_usd: budget }),
+    ...(Number(budget) > 0 && { budget_usd: budget }),
   };
 }
 

@@ -65,9 +65,11 @@ export function shortId(runId: string): string {
   return runId.slice(-6);
 }
 
-/** Characters that change the direction of text, or hide; a model could make a sentence look like another. */
-const DECEIVING =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+/**
+ * Characters that change the direction of text, hide, or command a terminal: a model could make a sentence look like
+ * another. Tab and line break stay.
+ */
+const DECEIVING = /[^\P{Cc}\t\n]|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 
 /** Untrusted text, fit to be shown: what cannot be seen is made visible. */
 export function plain(text: string): string {

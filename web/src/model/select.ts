@@ -2,18 +2,20 @@
 import type { ConsultView, Degradation, MoveView, ObjectionState, RunView } from "../gen/run";
 import type { Cell } from "../viz/heat-strip";
 import type { Strand } from "../viz/strands";
+import { count } from "./format";
 import { isOver, sumOf } from "./reduce";
 
 export const LAYERS = ["Gather", "Infer", "Analyse", "Debate", "Rank"] as const;
 
-/** The seats of decision makers: those that spoke or scored; the usual three before anyone did. */
-export function seats(consult: ConsultView): string[] {
+/** The seats of decision makers in the order of their threads; those that spoke, where the server does not say. */
+export function seats(view: RunView): string[] {
+  if (view.about.committee) return view.about.committee.decision_makers.map((seat) => seat.id);
   const found = new Set<string>();
-  for (const one of consult.moves) {
+  for (const one of view.consult?.moves ?? []) {
     for (const id of Object.keys(one.scored?.breakdown ?? {})) found.add(id);
     for (const round of one.rounds) for (const id of Object.keys(round.threads)) if (id !== "all") found.add(id);
   }
-  return found.size > 0 ? [...found].sort(byNumber) : ["D1", "D2", "D3"];
+  return [...found].sort(byNumber);
 }
 
 /** `D10` after `D9`, and words in their order. */
@@ -63,21 +65,21 @@ export function stripOf(one: MoveView, view: RunView, rounds: number, ids: reado
 /** How a strip reads aloud. */
 export function stripWords(cells: readonly (readonly Cell[])[]): string {
   const flat = cells.flat();
-  const count = (cell: Cell) => flat.filter((one) => one === cell).length;
-  const said = flat.length - count("later") - count("now") - count("skipped");
+  const those = (cell: Cell) => flat.filter((one) => one === cell).length;
+  const said = flat.length - those("later") - those("now") - those("skipped");
   if (said === 0) return "no replies yet";
-  return `${said} replies: ${count("hold")} held, ${count("partial")} gave ground, ${count("concede")} conceded`;
+  return `${said} replies: ${those("hold")} held, ${those("partial")} gave ground, ${those("concede")} conceded`;
 }
 
 export function strandsOf(view: RunView, consult: ConsultView): { strands: Strand[]; analysts: number } {
   const analysts = [...new Set(consult.agents.filter((agent) => agent.layer === 2).map((agent) => agent.agent_id))];
-  const ids = seats(consult);
+  const ids = seats(view);
   const strands = consult.moves.map((one): Strand => {
     const state = moveState(one, view);
     const done = one.rounds.filter((round) => round.status === "dm_responded");
     const conceded = one.rounds.flatMap((round) => {
-      const count = ids.filter((id) => round.threads[id]?.stance === "concede").length;
-      return count * 2 > ids.length ? [round.round - 1] : [];
+      const conceding = ids.filter((id) => round.threads[id]?.stance === "concede").length;
+      return conceding * 2 > ids.length ? [round.round - 1] : [];
     });
     const rank = consult.recommended.indexOf(one.move_id);
     return {
@@ -110,7 +112,7 @@ export function layerWords(view: RunView, consult: ConsultView, layer: number): 
   const agents = consult.agents.filter((agent) => agent.layer === layer);
   switch (layer) {
     case 0: {
-      if (consult.gathered) return `${consult.gathered.facts} facts${took}`;
+      if (consult.gathered) return `${count(consult.gathered.facts)} facts${took}`;
       return state?.state === "running" ? "reading filings" : "filings and facts";
     }
     case 1:
@@ -118,11 +120,11 @@ export function layerWords(view: RunView, consult: ConsultView, layer: number): 
       return `${state.artifacts.map((name) => name.replace(/\.md$/, "")).join(", ")}${took}`;
     case 2: {
       if (state?.state === "waiting") return `${consult.expected_moves} moves`;
-      return `${agents.length} analysts, ${consult.moves.length} moves`;
+      return consult.moves.length > 0 ? `${consult.moves.length} moves` : `${agents.length} analysts`;
     }
     case 3: {
-      const count = (wanted: MoveState) => consult.moves.filter((one) => moveState(one, view) === wanted).length;
-      const [scored, live, waiting, stopped] = [count("scored"), count("live"), count("waiting"), count("stopped")];
+      const those = (wanted: MoveState) => consult.moves.filter((one) => moveState(one, view) === wanted).length;
+      const [scored, live, waiting, stopped] = [those("scored"), those("live"), those("waiting"), those("stopped")];
       if (scored + live + stopped === 0) return `${consult.rounds} rounds each`;
       return [
         `${scored} scored`,
@@ -167,25 +169,25 @@ export function mostPerSeat(one: MoveView, ids: readonly string[]): number {
   return (one.scored?.out_of ?? 120) / Math.max(1, ids.length);
 }
 
-export function metricsOf(consult: ConsultView): string[] {
+/** What is scored, in the committee's order. */
+export function metricsOf(view: RunView): string[] {
+  if (view.about.committee) return view.about.committee.metrics.map((metric) => metric.id);
   const found = new Set<string>();
-  for (const one of consult.moves)
+  for (const one of view.consult?.moves ?? [])
     for (const scores of Object.values(one.scored?.breakdown ?? {}))
       for (const metric of Object.keys(scores)) found.add(metric);
-  const usual = ["impact", "feasibility", "risk_adjusted_return", "strategic_alignment"];
-  const place = (metric: string) => (usual.includes(metric) ? usual.indexOf(metric) : usual.length);
-  return [...found].sort((a, b) => place(a) - place(b) || a.localeCompare(b));
+  return [...found].sort();
 }
 
-const METRICS: Record<string, string> = {
-  impact: "Impact",
-  feasibility: "Feasibility",
-  risk_adjusted_return: "Risk-adj. return",
-  strategic_alignment: "Strategic fit",
+/** Names of the built-in committee that are too long for a row. */
+const SHORT: Record<string, string> = {
+  "Risk-Adjusted Return": "Risk-adj. return",
+  "Strategic Alignment": "Strategic fit",
 };
 
-export function metricName(metric: string): string {
-  return METRICS[metric] ?? metric.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+export function metricName(view: RunView, metric: string): string {
+  const name = view.about.committee?.metrics.find((one) => one.id === metric)?.name ?? metric.replaceAll("_", " ");
+  return SHORT[name] ?? name;
 }
 
 /** What became of the hardest objection. */

@@ -13,8 +13,8 @@ export default function Home() {
         <div>
           <h1>Which company stands trial?</h1>
           <p className="sub">
-            Five analysts propose fifteen strategic moves. A critic attacks each one, round after round. You read the three
-            that survived, and why.
+            Five analysts propose fifteen strategic moves. A critic attacks each one, round after round. You read the
+            three that survived, and why.
           </p>
           <TickerForm />
         </div>

@@ -85,7 +85,8 @@ export function useRun(runId: string): LiveRun {
           const found = asProblem(error);
           setProblem(found);
           // A server that is away comes back; everything else is an answer.
-          if (found.isOffline || found.status >= 500) setTimeout(() => stop.signal.aborted || load(attempt + 1), Math.min(8000, 500 * 2 ** attempt));
+          if (found.isOffline || found.status >= 500)
+            setTimeout(() => stop.signal.aborted || load(attempt + 1), Math.min(8000, 500 * 2 ** attempt));
         },
       );
     };

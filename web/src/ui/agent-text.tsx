@@ -80,5 +80,7 @@ function inline(text: string): ReactNode[] {
 function bold(text: string): ReactNode {
   const parts = text.split("**");
   if (parts.length < 3) return text;
-  return parts.map((part, i) => (i % 2 === 1 && i < parts.length - 1 ? <b key={i}>{part}</b> : <Fragment key={i}>{part}</Fragment>));
+  return parts.map((part, i) =>
+    i % 2 === 1 && i < parts.length - 1 ? <b key={i}>{part}</b> : <Fragment key={i}>{part}</Fragment>,
+  );
 }

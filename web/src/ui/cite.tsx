@@ -31,8 +31,10 @@ export function Cite({ id }: { id: string }) {
   );
 }
 
-/** `F0:Revenue.yoy:FY2025` as `Revenue.yoy FY2025`; others as they are. */
+/** `F0:Revenue.yoy:FY2025` as `Revenue.yoy FY2025`, `T0:…:1A:4` as `item 1A §4`; others as they are. */
 export function citeName(id: string): string {
   const fact = /^F0:(.+):([^:]+)$/.exec(id);
-  return fact ? `${fact[1]} ${fact[2]}` : id;
+  if (fact) return `${fact[1]} ${fact[2]}`;
+  const passage = /^T0:[^:]+:([^:]+):([^:]+)$/.exec(id);
+  return passage ? `item ${passage[1]} §${passage[2]}` : id;
 }

@@ -1,8 +1,8 @@
 import { Dialog } from "radix-ui";
 import { useId, useMemo, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import type { RunList } from "../api/types";
 import { useGet } from "../api/use-get";
+import type { RunList } from "../gen/api";
 import { ago, plain } from "../model/format";
 import { Icon } from "./icon";
 
@@ -20,7 +20,7 @@ const PAGES: Item[] = [
 ];
 
 /** Search and jump: runs, pages, and places of the run that is open. */
-export function CommandMenu({ onClose }: { onClose: () => void }) {
+export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const { pathname } = useLocation();
   const listId = useId();
@@ -45,7 +45,8 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
       to: `/runs/${one.run_id}`,
     }));
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = (item: Item) => words.every((word) => `${item.name} ${item.detail} ${item.to}`.toLowerCase().includes(word));
+    const fits = (item: Item) =>
+      words.every((word) => `${item.name} ${item.detail} ${item.to}`.toLowerCase().includes(word));
     return [...here, ...PAGES, ...runs].filter(fits).slice(0, 12);
   }, [data, pathname, query]);
   const chosen = Math.min(at, items.length - 1);

@@ -94,10 +94,21 @@ export function Note({
   );
 }
 
-export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+/** Where there is nothing to see: what would be here and what to do. `page` where it is all that the page has. */
+export function Empty({
+  title,
+  children,
+  action,
+  page,
+}: {
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+  page?: boolean;
+}) {
   return (
     <div className="empty">
-      <b>{title}</b>
+      {page ? <h1>{title}</h1> : <b>{title}</b>}
       {children && <span>{children}</span>}
       {action && <div className="act">{action}</div>}
     </div>

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { expect, startRun, test, untilOver } from "./server";
+
+test("a whole consultation, from the ticker to the exported memo", async ({ page, trouble }) => {
+  await page.goto("/");
+  const ticker = page.getByRole("combobox", { name: "Ticker" });
+  await ticker.fill("hlxi");
+  await expect(page.getByText("Helix Instruments, Inc.", { exact: true }).first()).toBeVisible();
+  await expect(page.getByText(/Newest filing 10-Q/)).toBeVisible();
+  await page.getByRole("button", { name: "3", exact: true }).click();
+  await expect(page.getByText(/model calls to demo/)).toBeVisible();
+  await page.getByRole("button", { name: "Start run" }).click();
+
+  await expect(page).toHaveURL(/\/runs\/[0-9a-f-]{36}/);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("Helix Instruments");
+  await expect(page.locator("[data-link=ended]")).toBeVisible({ timeout: 45_000 });
+  await expect(page.locator("[data-move]")).toHaveCount(15);
+
+  await page.getByRole("link", { name: "Results", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Three moves for Helix Instruments, Inc.");
+  const cards = page.locator(".card");
+  await expect(cards).toHaveCount(3);
+  await expect(page.locator("a.orow")).toHaveCount(12);
+  const best = (await cards.first().getByRole("heading").textContent()) ?? "";
+
+  const downloads: Record<string, string> = {};
+  for (const [name, ending] of [
+    ["Markdown", "md"],
+    ["CSV", "csv"],
+    ["JSON", "json"],
+    ["PDF", "pdf"],
+  ] as const) {
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name, exact: true }).click(),
+    ]);
+    downloads[ending] = readFileSync(await download.path(), "latin1");
+  }
+  expect(downloads["md"]?.includes(best)).toBe(true);
+  expect(downloads["csv"]?.split("\n").length).toBeGreaterThan(15 * 3 * 4);
+  expect(JSON.parse(downloads["json"] ?? "").company_ticker).toBe("HLXI");
+  expect(downloads["pdf"]?.slice(0, 5)).toBe("%PDF-");
+  expect(trouble).toEqual([]);
+});
+
+test("evidence of a debate opens as the fact with its filing", async ({ page, trouble, finished }) => {
+  await page.goto(`/runs/${finished}?layer=3&move=m2&thread=D2`);
+  const turn = page.locator(".turn").filter({ hasText: "Operational Pragmatist" }).first();
+  await turn.locator("button.cite").first().click();
+  const sheet = page.getByRole("dialog");
+  await expect(sheet).toContainText("Cited as");
+  await expect(page).toHaveURL(/fact=F0/);
+  await page.keyboard.press("Escape");
+  await expect(page).not.toHaveURL(/fact=/);
+  expect(trouble).toEqual([]);
+});
+
+test("every layer can be looked into", async ({ page, trouble, finished }) => {
+  await page.goto(`/runs/${finished}?layer=0`);
+  await expect(page.getByRole("row", { name: /Revenue / })).toBeVisible();
+  await page.getByRole("button", { name: /^Infer/ }).click();
+  await expect(page.getByRole("heading", { name: /F1 Financial inference/ })).toBeVisible();
+  await page.getByRole("button", { name: /^Analyse/ }).click();
+  await expect(page.getByRole("region", { name: "Risk Officer" }).getByRole("listitem")).toHaveCount(3);
+  await page.getByRole("button", { name: /^Rank/ }).click();
+  await expect(page.locator(".rline")).toHaveCount(15);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page.locator(".oline")).toHaveCount(5);
+  expect(trouble).toEqual([]);
+});
+
+test("a link shows the same to somebody else", async ({ page, trouble, finished }) => {
+  const address = `/runs/${finished}?layer=3&move=m4&thread=D3`;
+  await page.goto(address);
+  await expect(page.getByRole("tab", { selected: true })).toContainText("Stakeholders");
+  await expect(page.locator(".dhd")).toContainText("m4");
+  await page.reload();
+  await expect(page.getByRole("tab", { selected: true })).toContainText("Stakeholders");
+  await expect(page).toHaveURL(address);
+  expect(trouble).toEqual([]);
+});
+
+test("two runs are compared move by move", async ({ page, trouble, server, finished }) => {
+  const other = await startRun(page, server);
+  await untilOver(page, server, other);
+  await page.goto("/compare");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await expect(page).toHaveURL(/results\?vs=/);
+  await expect(page.locator(".dl")).toHaveCount(15);
+  await page.goto(`/runs/${finished}/results?vs=${other}`);
+  await expect(page.locator(".dl").first()).toHaveText(/±0|[+−][0-9]+/);
+  expect(trouble).toEqual([]);
+});

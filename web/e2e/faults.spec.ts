@@ -1,0 +1,134 @@
+// Whatever happens to the connection, a page ends in the state of one that nobody disturbed.
+import { connect, createServer, type Server as Net, type Socket } from "node:net";
+import type { Page } from "@playwright/test";
+import type { RunView } from "../src/gen/run";
+import { expect, Server, signIn, startRun, test, viewOf, watch } from "./server";
+
+test.describe.configure({ mode: "default" });
+test.setTimeout(120_000);
+
+/** Slow enough that a run is still going on when something happens to it. */
+const PACE = "0.06";
+
+/** What the page believes, against what the server says; who drives it and when are not events. */
+async function agrees(page: Page, server: Server, run: string): Promise<void> {
+  const plain = ({ about: _, ...view }: RunView) => view;
+  const believed = await page.evaluate(() => window.moothallView?.());
+  expect(believed).toBeDefined();
+  expect(plain(believed as RunView)).toEqual(plain(await viewOf(page, server, run)));
+}
+
+const ended = (page: Page) => expect(page.locator("[data-link=ended]")).toBeVisible({ timeout: 90_000 });
+const isLive = (page: Page) => expect(page.locator("[data-link=live]")).toBeVisible({ timeout: 30_000 });
+
+/** Passes bytes on, and cuts a stream after so many events, again and again. */
+async function cutter(port: number, every: number): Promise<{ net: Net; port: number; cuts: () => number }> {
+  let cuts = 0;
+  const net = createServer((inner) => {
+    const outer = connect(port, "127.0.0.1");
+    let events = 0;
+    const end = (socket: Socket) => () => socket.destroy();
+    inner.on("error", end(outer)).on("close", end(outer));
+    outer.on("error", end(inner)).on("close", end(inner));
+    inner.on("data", (bytes) => outer.write(bytes));
+    outer.on("data", (bytes) => {
+      inner.write(bytes);
+      events += bytes.toString("latin1").split("\nid: ").length - 1;
+      if (events < every) return;
+      cuts += 1;
+      inner.destroy();
+      outer.destroy();
+    });
+  });
+  await new Promise<void>((done) => net.listen(0, "127.0.0.1", done));
+  const address = net.address();
+  if (typeof address !== "object" || !address) throw new Error("no port");
+  return { net, port: address.port, cuts: () => cuts };
+}
+
+test("a stream that is cut every sixty events loses and doubles nothing", async ({ browser }) => {
+  const server = await Server.make("0.02");
+  const between = await cutter(Number(new URL(server.url).port), 60);
+  try {
+    const page = await (await browser.newContext()).newPage();
+    const address = `http://127.0.0.1:${between.port}`;
+    await page.goto(server.loginLink().replace(server.url, address));
+    const run = await startRun(page, server);
+    await page.goto(`${address}/runs/${run}`);
+    await ended(page);
+    await agrees(page, server, run);
+    expect(between.cuts()).toBeGreaterThan(3);
+  } finally {
+    between.net.close();
+    await server.remove();
+  }
+});
+
+test("a server that is killed and comes back is found again", async ({ page }) => {
+  const server = await Server.make(PACE);
+  try {
+    await signIn(page, server);
+    const run = await startRun(page, server);
+    await page.goto(`${server.url}/runs/${run}?layer=3`);
+    await isLive(page);
+    await expect(page.locator(".cell i.h").first()).toBeVisible({ timeout: 30_000 });
+    await server.kill("SIGKILL");
+    await expect(page.locator("[data-link=waiting]")).toBeVisible();
+    await expect(page.locator("[data-stale]")).toBeAttached();
+    await server.start();
+    await signIn(page, server);
+    await page.goto(`${server.url}/runs/${run}?layer=3`);
+    await page
+      .getByRole("button", { name: "Resume" })
+      .click({ timeout: 20_000 })
+      // A server that resumes its runs by itself needs nobody for it.
+      .catch(() => {});
+    await ended(page);
+    await agrees(page, server, run);
+  } finally {
+    await server.remove();
+  }
+});
+
+test("a server that stands still is noticed, and found again when it goes on", async ({ page }) => {
+  const server = await Server.make(PACE);
+  try {
+    await signIn(page, server);
+    const run = await startRun(page, server);
+    await page.clock.install();
+    await page.goto(`${server.url}/runs/${run}`);
+    await isLive(page);
+    server.signal("SIGSTOP");
+    // The watchdog barks after forty silent seconds; only the page's clock waits for them.
+    await page.clock.fastForward(45_000);
+    await expect(page.locator("[data-link=waiting], [data-link=connecting]").first()).toBeVisible({ timeout: 20_000 });
+    server.signal("SIGCONT");
+    await ended(page);
+    await agrees(page, server, run);
+  } finally {
+    server.signal("SIGCONT");
+    await server.remove();
+  }
+});
+
+test("nine tabs follow one run, and a tenth page still loads", async ({ context }) => {
+  const server = await Server.make(PACE);
+  try {
+    const first = await context.newPage();
+    await signIn(first, server);
+    const run = await startRun(first, server);
+    const pages: Page[] = [];
+    for (let i = 0; i < 9; i += 1) {
+      const page = i === 0 ? first : await context.newPage();
+      const trouble = watch(page);
+      await page.goto(`${server.url}/runs/${run}`, { timeout: 8000 });
+      await expect(page.getByRole("heading", { level: 1 })).toBeVisible({ timeout: 8000 });
+      expect(trouble).toEqual([]);
+      pages.push(page);
+    }
+    for (const page of pages) await ended(page);
+    for (const page of pages) await agrees(page, server, run);
+  } finally {
+    await server.remove();
+  }
+});

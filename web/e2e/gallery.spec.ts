@@ -1,0 +1,51 @@
+// Writes the pictures of the documentation, by the real program: `cargo xtask web --gallery`.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, Server, signIn, startRun, test } from "./server";
+
+const folder = process.env["MOOTHALL_GALLERY"];
+
+test.skip(folder === undefined, "only on demand");
+
+test("pictures", async ({ browser, finished, server }, info) => {
+  test.setTimeout(180_000);
+  const to = folder ?? "";
+  mkdirSync(to, { recursive: true });
+  const wide = info.project.name === "desktop";
+  const size = wide ? { width: 1440, height: 900 } : { width: 390, height: 844 };
+  const slow = await Server.make("0.15");
+  try {
+    for (const theme of ["light", "dark"] as const) {
+      const context = await browser.newContext({ viewport: size, colorScheme: theme, reducedMotion: "reduce" });
+      const page = await context.newPage();
+      const shoot = async (name: string) => {
+        await page.waitForLoadState("networkidle");
+        await page.evaluate(() => document.fonts.ready);
+        await page.screenshot({ path: join(to, `${name}-${wide ? "wide" : "phone"}-${theme}.png`) });
+      };
+      await signIn(page, server);
+      await page.goto(`${server.url}/`);
+      await expect(page.getByText(/Newest filing/)).toBeVisible();
+      await shoot("start");
+      await page.goto(`${server.url}/runs/${finished}/results`);
+      await expect(page.locator(".card")).toHaveCount(3);
+      await shoot("results");
+      if (theme === "light") {
+        await page.goto(`${server.url}/runs/${finished}?layer=0`);
+        await expect(page.getByRole("row", { name: /Revenue / })).toBeVisible();
+        await shoot("gather");
+      }
+      await signIn(page, slow);
+      const run = await startRun(page, slow, { rounds: 10, parallel_moves: 3 });
+      await page.goto(`${slow.url}/runs/${run}?layer=3`);
+      await expect(page.locator(".lane .sc").nth(4)).toBeVisible({ timeout: 90_000 });
+      if (!wide) await page.locator("[data-move] .cell i.w").first().click();
+      await expect(page.locator(".turn").first()).toBeVisible();
+      // A stream is never idle: here the page is photographed as it stands.
+      await page.screenshot({ path: join(to, `run-${wide ? "wide" : "phone"}-${theme}.png`) });
+      await context.close();
+    }
+  } finally {
+    await slow.remove();
+  }
+});

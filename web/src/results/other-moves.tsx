@@ -1,0 +1,118 @@
+import clsx from "clsx";
+import { Link } from "react-router";
+import type { MoveView, RunView } from "../gen/run";
+import { plain } from "../model/format";
+import { mostPerSeat, OBJECTION, seats, sumsOf } from "../model/select";
+import { seatName, shortName } from "../run/people";
+import { Icon } from "../ui/icon";
+import { seatShape } from "../ui/mark";
+import { Tag } from "../ui/parts";
+import { RangePlot, Shape } from "../viz/range-plot";
+import { Delta } from "./delta";
+
+/** Every move that is not recommended, with the reasons in one line. */
+export function OtherMoves({
+  view,
+  moves,
+  from,
+  before,
+}: {
+  view: RunView;
+  moves: readonly MoveView[];
+  from: number;
+  before: ((one: MoveView) => number | undefined) | undefined;
+}) {
+  const ids = seats(view);
+  const most = moves[0] ? mostPerSeat(moves[0], ids) : 40;
+  return (
+    <section className="panel ot" aria-label="The other moves">
+      <div className="cap">
+        <h2>The other {moves.length}</h2>
+        <span className="muted">by rank</span>
+        <span className="key push">
+          {ids.map((id, seat) => (
+            <span key={id} className="seatkey">
+              <svg width="12" height="12" aria-hidden="true">
+                <Shape shape={seatShape(seat)} x={6} y={6} />
+              </svg>
+              {shortName(view, id)}
+            </span>
+          ))}
+        </span>
+      </div>
+      <div className="orow h" aria-hidden="true">
+        <span />
+        <span>Move</span>
+        <span className="right">of {moves[0]?.scored?.out_of ?? 120}</span>
+        <span>Each judge, of {most}</span>
+        <span className="right">Spread</span>
+        <span className="right">Objection</span>
+      </div>
+      <ol>
+        {moves.map((one, i) => (
+          <Other
+            key={one.move_id}
+            view={view}
+            one={one}
+            rank={from + i + 1}
+            ids={ids}
+            most={most}
+            before={before?.(one)}
+          />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Other({
+  view,
+  one,
+  rank,
+  ids,
+  most,
+  before,
+}: {
+  view: RunView;
+  one: MoveView;
+  rank: number;
+  ids: string[];
+  most: number;
+  before: number | undefined;
+}) {
+  const { scored } = one;
+  if (!scored) return null;
+  const sums = sumsOf(one, ids);
+  const objection = scored.key_objection;
+  const state = objection ? OBJECTION[objection.state] : undefined;
+  return (
+    <li id={one.move_id}>
+      <Link className="orow" to={`/runs/${view.about.run_id}?layer=3&move=${one.move_id}`}>
+        <span className="rk">{rank}</span>
+        <span className="ti">
+          <span className="mono">{one.move_id}</span>
+          {plain(one.title ?? "")}
+        </span>
+        <span className="sc">
+          {(scored.degraded.length > 0 || one.held) && (
+            <span className="warnmark">
+              <Icon name={one.held ? "person" : "warn"} />
+              <span className="sr">{one.held ? "held back, " : "not complete, "}</span>
+            </span>
+          )}
+          {scored.score}
+          <Delta now={scored.score} before={before} />
+        </span>
+        <span className="rg">
+          <RangePlot
+            judges={ids.map((id, seat) => ({ name: seatName(view, id), value: sums[seat] ?? 0 }))}
+            max={most}
+            width={214}
+          />
+        </span>
+        <span className={clsx("sp", scored.spread >= 6 && "hi")}>{scored.spread}</span>
+        <span className="ob">{state ? <Tag tone={state.tone}>{state.short}</Tag> : <Tag tone="good">None</Tag>}</span>
+      </Link>
+    </li>
+  );
+}

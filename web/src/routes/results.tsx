@@ -1,0 +1,277 @@
+import { useEffect } from "react";
+import { Link, useLocation, useParams, useSearchParams } from "react-router";
+import { asProblem, post } from "../api/client";
+import { useGet } from "../api/use-get";
+import type { RunList } from "../gen/api";
+import type { ConsultView, MoveView, RunView } from "../gen/run";
+import { clock, count, dayAndTime, plain, shortId, usd } from "../model/format";
+import { isOver } from "../model/reduce";
+import { degradedWords, isSynthetic, ranked, TOO_CLOSE } from "../model/select";
+import { Disagreement } from "../results/disagreement";
+import { MoveCard } from "../results/move-card";
+import { OtherMoves } from "../results/other-moves";
+import { EvidenceSheets } from "../run/evidence";
+import { isolationWords } from "../run/isolation";
+import { RunProblem } from "../run/problem";
+import { useRun } from "../stream/use-run";
+import { Button, ButtonLink, Crumb, Empty, Loading, Note, Tag } from "../ui/parts";
+import { useToast } from "../ui/toast";
+
+const FORMATS = [
+  ["md", "Markdown"],
+  ["pdf", "PDF"],
+  ["csv", "CSV"],
+  ["json", "JSON"],
+] as const;
+
+export default function Results() {
+  const { runId = "" } = useParams();
+  const { view, problem, refresh } = useRun(runId);
+  const { hash } = useLocation();
+  useEffect(() => {
+    document.title = view?.consult ? `Results, ${plain(view.consult.ticker)} · Moothall` : "Moothall";
+  }, [view]);
+  const ready = view !== undefined;
+  useEffect(() => {
+    if (ready && hash) document.getElementById(hash.slice(1))?.scrollIntoView({ block: "center" });
+  }, [ready, hash]);
+  if (!view) return problem && !problem.isOffline ? <RunProblem problem={problem} /> : <Loading what="the results" />;
+  if (!view.consult || view.consult.moves.every((one) => one.scored === null))
+    return (
+      <Empty page title="No results yet" action={<Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>}>
+        The first score comes when a debate closes.
+      </Empty>
+    );
+  return <Verdict view={view} consult={view.consult} refresh={refresh} />;
+}
+
+function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
+  const all = ranked(consult);
+  const final = consult.recommended.length > 0;
+  const top = final ? all.filter((one) => consult.recommended.includes(one.move_id)) : all.slice(0, 3);
+  const rest = all.filter((one) => !top.includes(one));
+  const against = useComparison();
+  const company = plain(consult.gathered?.company ?? consult.ticker).replace(/ \(fictional\)$/, "");
+  return (
+    <div className="res fade">
+      <ResultsHead
+        view={view}
+        consult={consult}
+        title={final ? `${words(top.length)} for ${company}` : `So far, for ${company}`}
+      />
+      {!final && (
+        <Note tone="neutral" icon="wait">
+          <b>
+            {all.length} of {consult.expected_moves} moves are scored.
+          </b>{" "}
+          {isOver(view.status)
+            ? "The run ended before the others; this is no ranking."
+            : "The order is final only when every debate has closed."}{" "}
+          <Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>
+        </Note>
+      )}
+      <Warnings view={view} consult={consult} refresh={refresh} />
+      <div className="top3">
+        {top.map((one, rank) => (
+          <MoveCard
+            key={one.move_id}
+            view={view}
+            consult={consult}
+            one={one}
+            rank={rank}
+            final={final}
+            before={against?.(one)}
+          />
+        ))}
+      </div>
+      <div className="low">
+        <OtherMoves view={view} moves={rest} from={top.length} before={against} />
+        <Disagreement consult={consult} moves={all} />
+      </div>
+      <Fine view={view} consult={consult} />
+      <EvidenceSheets view={view} />
+    </div>
+  );
+}
+
+function words(number: number): string {
+  return ["No moves", "One move", "Two moves", "Three moves", "Four moves", "Five moves"][number] ?? `${number} moves`;
+}
+
+function ResultsHead({ view, consult, title }: { view: RunView; consult: ConsultView; title: string }) {
+  const { about, usage } = view;
+  const run = about.run_id;
+  const took =
+    view.started_at && view.ended_at ? clock(Date.parse(view.ended_at) - Date.parse(view.started_at)) : undefined;
+  const rounds = consult.moves.reduce((sum, one) => sum + (one.scored?.rounds_done ?? 0), 0);
+  return (
+    <div className="vhead">
+      <div>
+        <Crumb>
+          <Link className="mono" to={`/runs/${run}`}>
+            {shortId(run)}
+          </Link>
+          <Tag>{about.model}</Tag>
+          {isSynthetic(consult) && (
+            <Tag tone="warn" icon="warn">
+              Source data is model-written
+            </Tag>
+          )}
+          {consult.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
+        </Crumb>
+        <h1>{title}</h1>
+        <p className="facts">
+          <span>
+            <b>{consult.moves.length}</b> proposed
+          </span>
+          <span>
+            <b>{count(rounds)}</b> rounds argued
+          </span>
+          <span>
+            <b>{count(usage.calls + usage.extra_calls)}</b> calls, <b>{usd(usage.cost_micro_usd)}</b>
+            {took && (
+              <>
+                , <b>{took}</b>
+              </>
+            )}
+          </span>
+          {view.ended_at && <span>finished {dayAndTime(view.ended_at)}</span>}
+        </p>
+      </div>
+      <div className="exp">
+        <CompareMenu view={view} consult={consult} />
+        {FORMATS.map(([format, name], i) => (
+          <ButtonLink
+            key={format}
+            to={`/api/runs/${run}/export.${format}`}
+            download
+            {...(i === 0 ? { icon: "down" as const } : {})}
+          >
+            {name}
+          </ButtonLink>
+        ))}
+        <Button icon="print" onClick={() => print()}>
+          Print
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** Another run about the same company, to be seen beside this one; `?vs=` says which. */
+function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView }) {
+  const [params, setParams] = useSearchParams();
+  const { data } = useGet<RunList>("/api/runs?limit=200");
+  const others = (data?.runs ?? []).filter(
+    (run) =>
+      run.workflow === "consult" && run.run_id !== view.about.run_id && run.title.startsWith(`${consult.ticker} `),
+  );
+  if (others.length === 0) return null;
+  return (
+    <label className="vs">
+      <span className="lab">Compare with</span>
+      <select
+        value={params.get("vs") ?? ""}
+        onChange={(event) =>
+          setParams(
+            (before) => {
+              if (event.target.value === "") before.delete("vs");
+              else before.set("vs", event.target.value);
+              return before;
+            },
+            { preventScrollReset: true },
+          )
+        }
+      >
+        <option value="">nothing</option>
+        {others.slice(0, 20).map((run) => (
+          <option key={run.run_id} value={run.run_id}>
+            {dayAndTime(run.created_at)}, {run.model}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The score that a move of the same name had in the run we compare with. */
+function useComparison(): ((one: { title: string | null }) => number | undefined) | undefined {
+  const [params] = useSearchParams();
+  const vs = params.get("vs");
+  const { data } = useGet<RunView>(vs ? `/api/runs/${encodeURIComponent(vs)}` : null);
+  if (!vs || !data?.consult) return undefined;
+  const scores = new Map(data.consult.moves.map((one) => [one.title, one.scored?.score]));
+  return (one) => scores.get(one.title);
+}
+
+function Warnings({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
+  const all = ranked(consult);
+  const [third, fourth] = [all[2]?.scored?.score, all[3]?.scored?.score];
+  const gap = third !== undefined && fourth !== undefined ? Math.abs(third - fourth) : Number.POSITIVE_INFINITY;
+  const held = consult.moves.filter((one) => one.held);
+  if (gap > TOO_CLOSE && held.length === 0) return null;
+  return (
+    <div className="warnings">
+      {gap <= TOO_CLOSE && (
+        <Note tone="neutral">
+          <b>Too close to call:</b> third and fourth are {gap} {gap === 1 ? "point" : "points"} apart, less than one
+          debate's noise. Read {all[3]?.move_id} before you drop it.
+        </Note>
+      )}
+      {held.map((one) => (
+        <Held key={one.move_id} view={view} one={one} refresh={refresh} />
+      ))}
+    </div>
+  );
+}
+
+/** A move that code holds back. A person may let it be ranked; the receipt says who did. */
+function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: () => void }) {
+  const toast = useToast();
+  const approve = async () => {
+    try {
+      await post(`/api/runs/${view.about.run_id}/approve`, { move: one.move_id });
+      toast({ text: `${one.move_id} is approved. That is on the receipt.`, tone: "neutral" });
+      refresh();
+    } catch (error) {
+      const { message, hint } = asProblem(error);
+      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+    }
+  };
+  return (
+    <Note icon="person">
+      <b>{one.move_id} is held back</b> by what code found in it:{" "}
+      {one.check?.findings.map((finding) => plain(finding.message)).join("; ")}{" "}
+      <Link to={`?doc=${one.move_id}.md`} preventScrollReset>
+        Read it
+      </Link>
+      , then{" "}
+      <Button size="small" onClick={approve}>
+        Approve
+      </Button>
+    </Note>
+  );
+}
+
+function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
+  const short = consult.moves.filter((one) => (one.scored?.degraded.length ?? 0) > 0);
+  return (
+    <div className="fine">
+      <p>
+        Scores are opinions of model personas after a debate. They are not a forecast and not investment advice.{" "}
+        {view.isolation && `Debates ran ${isolationWords(view.isolation)}. `}
+        {isSynthetic(consult) && "The source data was written by a model. "}
+        {view.about.model === "demo" &&
+          "The model of this run is a demonstration: it follows a script and knows nothing. "}
+      </p>
+      {view.fallbacks.map((reason) => (
+        <p key={reason}>Weaker walls than asked for: {plain(reason)}.</p>
+      ))}
+      {short.map((one) => (
+        <p key={one.move_id}>
+          {one.move_id}: {one.scored?.degraded.map(degradedWords).join("; ")}.
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,204 @@
+import { type ReactNode, useEffect, useState } from "react";
+import { useGet } from "../api/use-get";
+import type { Settings as ServerSettings } from "../gen/api";
+import { plain, usd } from "../model/format";
+import { keysAreOn, switchKeys } from "../ui/keys";
+import { Loading, Note, Segmented, Tag } from "../ui/parts";
+
+/** What this server runs with. Keys are named, never shown; the page changes nothing on the server. */
+export default function Settings() {
+  const { data, problem } = useGet<ServerSettings>("/api/settings");
+  useEffect(() => {
+    document.title = "Settings · Moothall";
+  }, []);
+  return (
+    <div className="res narrowpage fade">
+      <h1 className="pagetitle">Settings</h1>
+      {problem && (
+        <Note tone="bad" alert>
+          <b>{problem.message}</b> {problem.hint}
+        </Note>
+      )}
+      {!data && !problem && <Loading what="settings" />}
+      {data && (
+        <>
+          <Group title="Model" hint="Chosen when the server starts: --model, or the configuration file.">
+            <Row name="Model">
+              {data.model ? <span className="mono">{data.model}</span> : <Tag tone="warn">none set up</Tag>}
+            </Row>
+            {data.model_problem && <Note>{plain(data.model_problem)}</Note>}
+            {data.pace_ms > 0 && (
+              <Row name="Pace of the demonstration">
+                <span className="mono">{data.pace_ms} ms an answer</span>
+              </Row>
+            )}
+            <Row name="Version">
+              <span className="mono">{data.version}</span>
+            </Row>
+          </Group>
+          <Group title="Keys" hint="Read from the server's environment. A key is never sent to a browser.">
+            {data.keys.map((key) => (
+              <Row key={key.provider} name={key.provider}>
+                {key.hint && !key.present && <span className="muted">{plain(key.hint)}</span>}
+                {key.present ? (
+                  <Tag tone="good" icon="check">
+                    present
+                  </Tag>
+                ) : (
+                  <Tag>{key.needed ? "not set" : "not needed"}</Tag>
+                )}
+              </Row>
+            ))}
+          </Group>
+          <Group
+            title="Limits and walls"
+            hint="Nothing is spent beyond a limit, and walls are never lowered in silence."
+          >
+            <Row name="Spend limit of a run">
+              <span className="mono">
+                {data.budget_micro_usd === null ? "by estimate" : usd(data.budget_micro_usd)}
+              </span>
+            </Row>
+            <Row name="Isolation">
+              <span className="mono">{data.isolation}</span>
+            </Row>
+            <Row name="Images of sandboxes">
+              {data.images.length > 0 ? (
+                <span className="mono">{data.images.join(", ")}</span>
+              ) : (
+                <>
+                  <Tag tone="warn">none built</Tag> <code>moothall image build</code>
+                </>
+              )}
+            </Row>
+            <Row name="What works on this machine">
+              <code>moothall doctor</code>
+            </Row>
+          </Group>
+          <Group title="Evidence" hint="The SEC wants to know who asks: a name and an address, from the configuration.">
+            <Row name="Contact for the SEC">
+              {data.contact ? (
+                <Tag tone="good" icon="check">
+                  set
+                </Tag>
+              ) : (
+                <Tag tone="warn">not set</Tag>
+              )}
+            </Row>
+            <Row name="Filings">
+              <span>{data.offline ? "recorded answers" : "from the SEC, as they are needed"}</span>
+            </Row>
+          </Group>
+          <Group title="Access" hint="Tokens are made where the server runs, are shown once and kept as hashes.">
+            <Row name="Make one">
+              <code>moothall token --help</code>
+            </Row>
+          </Group>
+        </>
+      )}
+      <Group title="This browser" hint="Kept here, not on the server.">
+        <Row name="Theme">
+          <ThemeChoice />
+        </Row>
+        <Row name="Single-key shortcuts">
+          <KeyChoice />
+        </Row>
+        <dl className="keylist">
+          {KEYS.map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                <span className="kbd">{key}</span>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+      </Group>
+    </div>
+  );
+}
+
+const KEYS = [
+  ["j k", "next and previous move"],
+  ["0 – 4", "zoom into a layer"],
+  ["Esc", "zoom out"],
+  ["r", "results of the run"],
+  ["Ctrl K", "search or jump; always on"],
+] as const;
+
+function Group({ title, hint, children }: { title: string; hint: string; children: ReactNode }) {
+  return (
+    <section className="panel group" aria-label={title}>
+      <h2>{title}</h2>
+      <p className="muted">{hint}</p>
+      {children}
+    </section>
+  );
+}
+
+function Row({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="setrow">
+      <span>{name}</span>
+      <span className="setval">{children}</span>
+    </div>
+  );
+}
+
+type Theme = "system" | "light" | "dark";
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState<Theme>(() => {
+    const kept = stored("moothall-theme");
+    return kept === "light" || kept === "dark" ? kept : "system";
+  });
+  const choose = (next: Theme) => {
+    setTheme(next);
+    const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    document.documentElement.dataset["theme"] = next === "system" ? system : next;
+    try {
+      if (next === "system") localStorage.removeItem("moothall-theme");
+      else localStorage.setItem("moothall-theme", next);
+    } catch {
+      // Without storage it holds for this page.
+    }
+  };
+  return (
+    <Segmented
+      label="Theme"
+      options={[
+        { value: "system", name: "System" },
+        { value: "light", name: "Light" },
+        { value: "dark", name: "Dark" },
+      ]}
+      value={theme}
+      onChange={choose}
+    />
+  );
+}
+
+function KeyChoice() {
+  const [on, setOn] = useState(keysAreOn);
+  return (
+    <Segmented
+      label="Single-key shortcuts"
+      options={[
+        { value: "on", name: "On" },
+        { value: "off", name: "Off" },
+      ]}
+      value={on ? "on" : "off"}
+      onChange={(next) => {
+        switchKeys(next === "on");
+        setOn(next === "on");
+      }}
+    />
+  );
+}
+
+function stored(name: string): string | null {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,306 @@
+import { type FormEvent, type ReactNode, useState } from "react";
+import { asProblem, post } from "../api/client";
+import type { RunView } from "../gen/run";
+import { count, plain, shortId, timeWithSeconds } from "../model/format";
+import { isOver } from "../model/reduce";
+import { isSynthetic } from "../model/select";
+import type { LinkState } from "../stream/stream";
+import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
+import { useToast } from "../ui/toast";
+
+/** The head of a run's page: what it is, whether we are connected, and what can be done about it. */
+export function RunHead({
+  view,
+  link,
+  title,
+  code,
+  refresh,
+}: {
+  view: RunView;
+  link: LinkState;
+  title: string;
+  code?: string;
+  refresh: () => void;
+}) {
+  const { consult, about } = view;
+  return (
+    <div className="rhead">
+      <div>
+        <Crumb>
+          <span className="mono">{shortId(about.run_id)}</span>
+          <Tag>{about.model}</Tag>
+          {consult && isSynthetic(consult) && (
+            <Tag tone="warn" icon="warn">
+              Source data is model-written
+            </Tag>
+          )}
+          {consult?.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
+        </Crumb>
+        <h1>
+          {title}
+          {code && <span className="mono">{code}</span>}
+        </h1>
+      </div>
+      <div className="ract">
+        <LinkChip link={link} view={view} />
+        <Actions view={view} refresh={refresh} />
+      </div>
+    </div>
+  );
+}
+
+export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {
+  const seq = count(view.as_of_seq);
+  const [look, word, detail] = ((): [string, string, string] => {
+    switch (link.kind) {
+      case "live":
+        if (!view.about.driven) return ["idle", "Connected", `event ${seq}`];
+        return ["", link.by === "stream" ? "Live" : "Live, polling", `event ${seq}`];
+      case "waiting":
+        return ["wait", `Reconnecting in ${Math.max(1, Math.round(link.retryInMs / 1000))} s`, `from event ${seq}`];
+      case "connecting":
+        return ["wait", "Connecting", `from event ${seq}`];
+      case "paused":
+        return ["wait", "Waiting for you", `event ${seq}`];
+      case "ended":
+        return ["idle", ended(view), `${seq} events`];
+      case "outdated":
+        return ["wait", "New version", "reload the page"];
+      case "fatal":
+        return ["off", link.status === 404 ? "Gone" : "No access", `event ${seq}`];
+    }
+  })();
+  return (
+    <span className={`link ${look}`} data-link={link.kind}>
+      <span className="dot" />
+      {word}
+      <span className="mono at">{detail}</span>
+    </span>
+  );
+}
+
+function ended(view: RunView): string {
+  switch (view.status.state) {
+    case "complete":
+      return "Finished";
+    case "failed":
+      return "Failed";
+    case "cancelled":
+      return "Stopped";
+    default:
+      return "Ended";
+  }
+}
+
+function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
+  const toast = useToast();
+  const [busy, setBusy] = useState<string>();
+  const [sure, setSure] = useState(false);
+  const run = view.about.run_id;
+  const act = async (what: "pause" | "cancel" | "resume", said: string) => {
+    setBusy(what);
+    try {
+      await post(`/api/runs/${run}/${what}`);
+      toast({ text: said, tone: "neutral" });
+      if (what === "resume") refresh();
+    } catch (error) {
+      const { message, hint } = asProblem(error);
+      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+    }
+    setBusy(undefined);
+    setSure(false);
+  };
+  const over = isOver(view.status);
+  const stands = view.status.state === "paused" || (!over && !view.about.driven);
+  const hasResults = view.consult?.moves.some((one) => one.scored);
+  return (
+    <>
+      {!over && !stands && (
+        <Button
+          icon="pause"
+          disabled={busy !== undefined}
+          onClick={() => act("pause", "The run stands still after the calls that are under way.")}
+        >
+          Pause
+        </Button>
+      )}
+      {stands && view.status.state !== "complete" && (
+        <Button
+          icon="play"
+          look="primary"
+          disabled={busy !== undefined}
+          onClick={() => act("resume", "The run goes on. Nothing that was answered is asked again.")}
+        >
+          Resume
+        </Button>
+      )}
+      {!over &&
+        (sure ? (
+          <>
+            <Button
+              look="primary"
+              disabled={busy !== undefined}
+              onClick={() => act("cancel", "The run is stopped for good.")}
+            >
+              Stop for good
+            </Button>
+            <Button onClick={() => setSure(false)}>Keep going</Button>
+          </>
+        ) : (
+          <Button icon="stop" onClick={() => setSure(true)}>
+            Stop
+          </Button>
+        ))}
+      <Button
+        icon="link"
+        onClick={async () => {
+          try {
+            await navigator.clipboard.writeText(location.href);
+            toast({ text: "The address of exactly this view is copied.", tone: "neutral" });
+          } catch {
+            toast({ text: "The browser does not let pages copy here; take the address from the bar.", tone: "bad" });
+          }
+        }}
+      >
+        Copy link
+      </Button>
+      {hasResults && (
+        <ButtonLink to={`/runs/${run}/results`} look={over ? "primary" : undefined}>
+          Results
+        </ButtonLink>
+      )}
+    </>
+  );
+}
+
+/** What a person should know before anything else on the page; nothing where all is well. */
+export function Banners({ view, link, refresh }: { view: RunView; link: LinkState; refresh: () => void }) {
+  const found: [string, ReactNode][] = [];
+  const asOf = view.updated_at ? `as of ${timeWithSeconds(view.updated_at)}` : "";
+  if (link.kind === "waiting" && link.attempt >= 3)
+    found.push([
+      "offline",
+      <Note key="offline" tone="bad" alert>
+        <b>The server does not answer.</b> The run goes on without this page. What you see was true at event{" "}
+        {count(view.as_of_seq)}, {asOf}; it catches up by itself.
+      </Note>,
+    ]);
+  if (link.kind === "outdated")
+    found.push([
+      "outdated",
+      <Note key="outdated" alert>
+        <b>There is a new version.</b> Reload the page to go on.{" "}
+        <Button size="small" onClick={() => location.reload()}>
+          Reload
+        </Button>
+      </Note>,
+    ]);
+  if (link.kind === "fatal")
+    found.push([
+      "fatal",
+      <Note key="fatal" tone="bad" alert>
+        <b>{link.status === 404 ? "This run was deleted." : "You may not follow this run any more."}</b> What you see
+        was true {asOf}.
+      </Note>,
+    ]);
+  const { status } = view;
+  if (status.state === "paused")
+    found.push(["paused", <Paused key="paused" status={status} view={view} refresh={refresh} />]);
+  else if (status.state === "failed")
+    found.push([
+      "failed",
+      <Note key="failed" tone="bad">
+        <b>The run cannot go on.</b> {plain(status.detail)}
+      </Note>,
+    ]);
+  else if (status.state === "cancelled")
+    found.push([
+      "cancelled",
+      <Note key="cancelled" tone="neutral" icon="stop">
+        <b>Somebody stopped this run.</b> What was scored until then is kept.
+      </Note>,
+    ]);
+  else if (status.state === "running" && !view.about.driven && link.kind !== "waiting")
+    found.push([
+      "interrupted",
+      <Note key="interrupted">
+        <b>Nobody drives this run.</b> The server was stopped while it went on. Resume it: nothing that was answered is
+        asked again.
+      </Note>,
+    ]);
+  if (found.length === 0) return null;
+  return <div className="banner">{found.map(([, note]) => note)}</div>;
+}
+
+function Paused({
+  status,
+  view,
+  refresh,
+}: {
+  status: Extract<RunView["status"], { state: "paused" }>;
+  view: RunView;
+  refresh: () => void;
+}) {
+  const detail = plain(status.detail);
+  switch (status.reason) {
+    case "budget":
+      return (
+        <Note>
+          <b>The spend limit is reached.</b> {detail} What exists is kept. <MoreBudget view={view} refresh={refresh} />
+        </Note>
+      );
+    case "question":
+      return (
+        <Note icon="person">
+          <b>The run waits for you.</b> {detail} Read the moves below, then resume; veto or edit them with{" "}
+          <code>moothall moves</code>.
+        </Note>
+      );
+    case "failure":
+      return (
+        <Note>
+          <b>A part that the run needs does not answer.</b> {detail}{" "}
+          {/key|auth/i.test(detail) && "Check the key in Settings, then resume."}
+        </Note>
+      );
+    case "person":
+      return (
+        <Note icon="pause" tone="neutral">
+          <b>Paused.</b> {detail}
+        </Note>
+      );
+  }
+}
+
+/** A higher limit, and on it goes. */
+function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
+  const toast = useToast();
+  const [dollars, setDollars] = useState(() => (((view.about.cap_micro_usd ?? 0) * 2) / 1e6 || 6).toFixed(2));
+  const resume = async (event: FormEvent) => {
+    event.preventDefault();
+    try {
+      await post(`/api/runs/${view.about.run_id}/resume`, { budget_usd: dollars });
+      refresh();
+    } catch (error) {
+      const { message, hint } = asProblem(error);
+      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+    }
+  };
+  return (
+    <form className="morebudget" onSubmit={resume}>
+      <label htmlFor="more-budget">Go on up to</label>
+      <span className="money">
+        $
+        <input
+          id="more-budget"
+          inputMode="decimal"
+          value={dollars}
+          onChange={(event) => setDollars(event.target.value.replace(/[^0-9.]/g, ""))}
+        />
+      </span>
+      <Button size="small" type="submit">
+        Resume
+      </Button>
+    </form>
+  );
+}

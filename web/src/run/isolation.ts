@@ -1,0 +1,14 @@
+import type { IsolationClass } from "../gen/run";
+
+/** How strong the walls were, in words that a person who never heard of a class understands. */
+const WORDS: Record<IsolationClass, string> = {
+  "hardware-vm": "in a microVM (hardware-vm)",
+  "user-kernel": "in a sandbox with its own kernel (user-kernel)",
+  "emulated-vm": "in an emulated microVM (emulated-vm)",
+  "shared-kernel": "in a container (shared-kernel)",
+  none: "without a sandbox (none)",
+};
+
+export function isolationWords(isolation: IsolationClass): string {
+  return WORDS[isolation];
+}

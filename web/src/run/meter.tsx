@@ -1,0 +1,83 @@
+import type { RunView } from "../gen/run";
+import { clock, count, usd } from "../model/format";
+import { isOver } from "../model/reduce";
+import { useNow } from "../ui/use-now";
+import { SpendMeter } from "../viz/spend-meter";
+
+/** Measured facts of a run: money, calls, time, trouble. */
+export function Meter({ view }: { view: RunView }) {
+  const over = isOver(view.status);
+  const goesOn = !over && view.about.driven && view.status.state === "running";
+  const now = useNow(goesOn ? 1000 : null);
+  const { usage, about } = view;
+  const expected = view.consult?.expected_calls ?? 0;
+  const begun = Date.parse(view.started_at ?? about.created_at);
+  const until = goesOn ? now : Date.parse(view.ended_at ?? view.updated_at ?? about.created_at);
+  const elapsed = Math.max(0, until - begun);
+  const spent = usage.cost_micro_usd;
+  const heading = !over && usage.calls >= 10 && expected > usage.calls ? (spent / usage.calls) * expected : spent;
+  const cap = about.cap_micro_usd;
+  const short = view.consult?.moves.filter((one) => (one.scored?.degraded.length ?? 0) > 0).length ?? 0;
+  const trouble = usage.extra_calls + usage.failed_calls;
+  return (
+    <div className="meter">
+      <div className="spend">
+        <div>
+          <div className="lab">{cap === null ? "Spent" : `Spent of ${usd(cap)} limit`}</div>
+          <div className="v">
+            {usd(spent)}
+            <small>{spentWords(view, heading)}</small>
+          </div>
+        </div>
+        {cap !== null && cap > 0 && <SpendMeter spent={spent} projected={heading} cap={cap} />}
+      </div>
+      <div>
+        <div className="lab">Model calls</div>
+        <div className="v">
+          {count(usage.calls)}
+          {expected > 0 && !over && <small>of about {count(expected)}</small>}
+        </div>
+      </div>
+      <div>
+        <div className="lab">{over ? "Took" : "Elapsed"}</div>
+        <div className="v">{clock(elapsed)}</div>
+      </div>
+      <div>
+        <div className="lab">{over ? "Tokens" : "Time left"}</div>
+        <div className="v">
+          {over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}
+        </div>
+      </div>
+      <div>
+        <div className="lab">Asked again</div>
+        <div className="v">
+          {count(trouble)}
+          {short > 0 && <small>{short === 1 ? "1 move short" : `${short} moves short`}</small>}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function spentWords(view: RunView, heading: number): string {
+  if (view.usage.unpriced_calls > 0) return `${count(view.usage.unpriced_calls)} calls without a price`;
+  if (view.about.model === "demo") return "the demo is free";
+  if (heading > view.usage.cost_micro_usd) return `heading for ${usd(heading)}`;
+  return "";
+}
+
+/** A range, because a single number would be a guess in disguise. */
+function left(view: RunView, elapsed: number, goesOn: boolean): string {
+  const expected = view.consult?.expected_calls ?? 0;
+  if (!goesOn) return "–";
+  if (view.usage.calls < 12 || expected <= view.usage.calls) return "measuring";
+  const ms = (elapsed / view.usage.calls) * (expected - view.usage.calls);
+  if (ms < 90_000) return `${Math.max(1, Math.round(ms / 10_000)) * 10} s`;
+  const [low, high] = [Math.floor((ms * 0.9) / 60_000), Math.ceil((ms * 1.15) / 60_000)];
+  return low === high ? `${low} min` : `${Math.max(1, low)}–${high} min`;
+}
+
+function tokens(all: number): string {
+  if (all >= 1e6) return `${(all / 1e6).toFixed(1)} M`;
+  return all >= 1e4 ? `${Math.round(all / 1e3)} k` : count(all);
+}

@@ -1,0 +1,58 @@
+// Where on a run's page somebody is. The address holds all of it, so that a link shows the same to somebody else.
+import { useCallback, useMemo } from "react";
+import { useSearchParams } from "react-router";
+import type { ConsultView, RunView } from "../gen/run";
+import { moveState, seats } from "../model/select";
+
+export interface Place {
+  /** 0 to 4, or nothing when zoomed out to the whole run. */
+  layer: number | undefined;
+  move: string | undefined;
+  /** Whether the address names the move; else it is our choice. */
+  chosen: boolean;
+  thread: string;
+  go: (change: Partial<Record<"layer" | "move" | "thread" | "fact" | "doc", string | null>>, how?: "replace") => void;
+}
+
+export function usePlace(view: RunView, consult: ConsultView): Place {
+  const [params, setParams] = useSearchParams();
+  const go = useCallback<Place["go"]>(
+    (change, how) =>
+      setParams(
+        (before) => {
+          for (const [name, value] of Object.entries(change))
+            if (value === null || value === undefined) before.delete(name);
+            else before.set(name, value);
+          return before;
+        },
+        { replace: how === "replace", preventScrollReset: true },
+      ),
+    [setParams],
+  );
+  return useMemo(() => {
+    const named = params.get("move");
+    const known = consult.moves.find((one) => one.move_id === named);
+    const ids = seats(view);
+    const thread = params.get("thread");
+    return {
+      layer: layerOf(params.get("layer"), consult),
+      move: known?.move_id ?? usualMove(view, consult),
+      chosen: known !== undefined,
+      thread: thread !== null && ids.includes(thread) ? thread : (ids[0] ?? "D1"),
+      go,
+    };
+  }, [params, consult, view, go]);
+}
+
+/** The layer of the address; without one, where the run is now. */
+function layerOf(named: string | null, consult: ConsultView): number | undefined {
+  if (named === "all") return undefined;
+  if (named !== null && /^[0-4]$/.test(named)) return Number(named);
+  const now = consult.layers.findLast((layer) => layer.state !== "waiting")?.layer ?? 0;
+  return Math.min(now, 3);
+}
+
+function usualMove(view: RunView, consult: ConsultView): string | undefined {
+  const live = consult.moves.find((one) => moveState(one, view) === "live");
+  return live?.move_id ?? consult.recommended[0] ?? consult.moves[0]?.move_id;
+}
