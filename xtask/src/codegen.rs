@@ -1,7 +1,8 @@
 //! `cargo xtask codegen`: writes the committed files that a program can write better than a person.
 //!
 //! A generated file is a path and a command line whose stdout is the file. tidy's `generated` rule
-//! runs the same commands and compares.
+//! runs the same commands and compares. What only a test can see (the types of the web UI, runs to
+//! test it with) is written by that test: it writes where `MOOTHALL_CODEGEN` is set, else it compares.
 
 use std::path::Path;
 
@@ -32,6 +33,13 @@ pub(crate) const GENERATED: &[Generated] = &[
     },
 ];
 
+/// Tests that write files, in this order: some read what others wrote.
+const WRITTEN_BY_TESTS: &[&[&str]] = &[
+    &["cargo", "test", "--quiet", "--locked", "-p", "moothall", "--test", "it", "web_fixtures"],
+    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "web_fixtures"],
+    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "--lib", "generated_tests"],
+];
+
 impl Generated {
     /// The file's text as it should be.
     pub(crate) fn produce(&self, root: &Path) -> Result<String> {
@@ -53,6 +61,9 @@ pub(crate) fn run() -> Result<()> {
         }
         fs_err::write(&path, fresh)?;
         shell::say(&format!("written   {}", generated.path));
+    }
+    for test in WRITTEN_BY_TESTS {
+        shell::run_with(&root, test, &[("MOOTHALL_CODEGEN", "1")])?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ mod shell;
 mod tidy;
 mod tokens;
 mod tree;
+mod web;
 
 /// The project's own tasks.
 #[derive(Debug, Parser)]
@@ -43,6 +44,8 @@ enum Task {
     Leak(leak::Args),
     /// Kills consultations again and again; every one must end as if nobody had touched it.
     Chaos(chaos::Args),
+    /// Builds the web interface that is embedded in the product; checks it, or tries it in a browser.
+    Web(web::Args),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
         Task::Chaos(args) => chaos::run(&args),
+        Task::Web(args) => web::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,7 +24,17 @@ pub(crate) fn target_dir(root: &Path) -> PathBuf {
 
 /// Runs a command in the terminal; an exit code other than 0 is an error.
 pub(crate) fn run(root: &Path, command_line: &[&str]) -> Result<()> {
+    run_with(root, command_line, &[])
+}
+
+/// As [`run`], with these variables set.
+pub(crate) fn run_with(
+    root: &Path,
+    command_line: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<()> {
     let status = command(root, command_line)?
+        .envs(variables.iter().copied())
         .status()
         .with_context(|| format!("cannot start `{}`", command_line.join(" ")))?;
     if !status.success() {

@@ -3,6 +3,9 @@
 //! Events are a file format: every kind has a snapshot in `tests/it/formats.rs`.
 
 mod common;
+mod envelope;
+mod gathered;
+mod kind;
 mod status;
 
 use std::collections::BTreeMap;
@@ -15,6 +18,8 @@ use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
 use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
 use crate::{EffectId, Finding, MicroUsd, RunId, Sha256Hex, Verdict};
 
+pub use self::envelope::Envelope;
+pub use self::gathered::Gathered;
 pub use self::status::{LayerStatus, PauseReason, RoundStatus};
 
 /// Something that happened. Its key is made from what happened, so a replayed run says the same
@@ -101,6 +106,7 @@ pub struct SequencedEvent {
 /// and are kept beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(tag = "type"))]
 pub enum RunEventBody {
     /// A workflow began.
     RunStarted {
@@ -238,6 +244,9 @@ pub enum RunEventBody {
         /// How many moves were scored, for the layer that scores.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         total_policies_scored: Option<u32>,
+        /// What there is to go on, for the layer that gathers it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gathered: Option<Box<Gathered>>,
     },
     /// An agent of a layer began.
     AgentStart {
@@ -259,6 +268,9 @@ pub enum RunEventBody {
         output: Option<String>,
         /// All documents that it made.
         outputs: Vec<String>,
+        /// What the moves among them are called, by move.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        titles: BTreeMap<String, String>,
     },
     /// The numbers and citations of a document were checked by code.
     ClaimChecked {
@@ -285,6 +297,9 @@ pub enum RunEventBody {
         edited: Vec<String>,
         /// Moves that were added.
         added: Vec<String>,
+        /// What the edited and added ones are called, by move.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        titles: BTreeMap<String, String>,
     },
     /// The walls around a debate.
     Isolation {
@@ -380,99 +395,4 @@ pub enum RunEventBody {
     },
     /// Someone stopped the run. Nothing follows.
     RunCancelled,
-}
-
-impl RunEventBody {
-    /// The event's name as it stands in files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::RunStarted { .. } => "run_started",
-            Self::ModelReplied { .. } => "model_replied",
-            Self::ModelFailed { .. } => "model_failed",
-            Self::OutputRejected { .. } => "output_rejected",
-            Self::AttemptStarted { .. } => "attempt_started",
-            Self::CodeGenerated { .. } => "code_generated",
-            Self::Executed { .. } => "executed",
-            Self::Judged { .. } => "judged",
-            Self::Critiqued { .. } => "critiqued",
-            Self::ConsultStarted { .. } => "consult_started",
-            Self::LayerStart { .. } => "layer_start",
-            Self::LayerComplete { .. } => "layer_complete",
-            Self::AgentStart { .. } => "agent_start",
-            Self::AgentComplete { .. } => "agent_complete",
-            Self::ClaimChecked { .. } => "claim_checked",
-            Self::MovesReviewed { .. } => "moves_reviewed",
-            Self::Isolation { .. } => "isolation",
-            Self::SandboxRound { .. } => "sandbox_round",
-            Self::SandboxTurn { .. } => "sandbox_turn",
-            Self::SandboxScored { .. } => "sandbox_scored",
-            Self::PipelineComplete { .. } => "pipeline_complete",
-            Self::RunPaused { .. } => "run_paused",
-            Self::RunFinished { .. } => "run_finished",
-            Self::RunFailed { .. } => "run_failed",
-            Self::RunCancelled => "run_cancelled",
-        }
-    }
-
-    /// The effect that the event is about, where it is about one.
-    pub fn effect_id(&self) -> Option<&EffectId> {
-        match self {
-            Self::ModelReplied { effect_id, .. }
-            | Self::ModelFailed { effect_id, .. }
-            | Self::OutputRejected { effect_id, .. }
-            | Self::AttemptStarted { effect_id, .. }
-            | Self::CodeGenerated { effect_id, .. }
-            | Self::Executed { effect_id, .. }
-            | Self::Judged { effect_id, .. }
-            | Self::Critiqued { effect_id, .. }
-            | Self::ClaimChecked { effect_id, .. }
-            | Self::MovesReviewed { effect_id, .. }
-            | Self::Isolation { effect_id, .. }
-            | Self::SandboxTurn { effect_id, .. } => Some(effect_id),
-            Self::RunStarted { .. }
-            | Self::ConsultStarted { .. }
-            | Self::LayerStart { .. }
-            | Self::LayerComplete { .. }
-            | Self::AgentStart { .. }
-            | Self::AgentComplete { .. }
-            | Self::SandboxRound { .. }
-            | Self::SandboxScored { .. }
-            | Self::PipelineComplete { .. }
-            | Self::RunPaused { .. }
-            | Self::RunFinished { .. }
-            | Self::RunFailed { .. }
-            | Self::RunCancelled => None,
-        }
-    }
-
-    /// Whether nothing can follow.
-    pub fn is_terminal(&self) -> bool {
-        match self {
-            Self::RunFinished { .. }
-            | Self::PipelineComplete { .. }
-            | Self::RunFailed { .. }
-            | Self::RunCancelled => true,
-            Self::RunStarted { .. }
-            | Self::ModelReplied { .. }
-            | Self::ModelFailed { .. }
-            | Self::OutputRejected { .. }
-            | Self::AttemptStarted { .. }
-            | Self::CodeGenerated { .. }
-            | Self::Executed { .. }
-            | Self::Judged { .. }
-            | Self::Critiqued { .. }
-            | Self::ConsultStarted { .. }
-            | Self::LayerStart { .. }
-            | Self::LayerComplete { .. }
-            | Self::AgentStart { .. }
-            | Self::AgentComplete { .. }
-            | Self::ClaimChecked { .. }
-            | Self::MovesReviewed { .. }
-            | Self::Isolation { .. }
-            | Self::SandboxRound { .. }
-            | Self::SandboxTurn { .. }
-            | Self::SandboxScored { .. }
-            | Self::RunPaused { .. } => false,
-        }
-    }
 }

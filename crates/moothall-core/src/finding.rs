@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// remove one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Finding {
     /// Which rule speaks, such as `output.schema`.
     pub rule: RuleId,
@@ -26,6 +27,7 @@ pub struct Finding {
 /// The name of a rule: an area and a rule joined by a dot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct RuleId(Cow<'static, str>);
 
 impl TryFrom<String> for RuleId {
@@ -67,6 +69,7 @@ impl fmt::Display for RuleId {
 /// The weight of a finding, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Severity {
     /// Worth knowing.
     Note,
@@ -81,6 +84,7 @@ pub enum Severity {
 /// What a trial comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Verdict {
     /// Nothing stands against it.
     Pass,

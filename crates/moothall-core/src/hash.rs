@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 /// The SHA-256 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct Sha256Hex([u8; 32]);
 
 impl Sha256Hex {

@@ -16,6 +16,7 @@ const MAX_EFFECT_ID_BYTES: usize = 200;
 /// the effect *is*, never from a counter that depends on the order in which answers arrive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct EffectId(Arc<str>);
 
 impl EffectId {
@@ -58,6 +59,7 @@ impl fmt::Display for EffectId {
 /// The id of a run: a UUID in its usual lower-case spelling (version 7, so ids sort by start time).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct RunId(Arc<str>);
 
 impl RunId {

@@ -31,13 +31,15 @@ pub mod report;
 pub mod sandbox;
 pub mod structured;
 mod tokens;
+pub mod view;
 mod words;
 mod workflow;
 
 pub use crate::canonical::{NotCanonical, canonical_json};
 pub use crate::effect::{Effect, EffectResult};
 pub use crate::event::{
-    LayerStatus, PauseReason, RoundStatus, RunEvent, RunEventBody, SequencedEvent,
+    Envelope, Gathered, LayerStatus, PauseReason, RoundStatus, RunEvent, RunEventBody,
+    SequencedEvent,
 };
 pub use crate::finding::{Finding, RuleId, Severity, Verdict};
 pub use crate::hash::Sha256Hex;
@@ -45,3 +47,7 @@ pub use crate::id::{EffectId, InvalidId, RunId};
 pub use crate::money::MicroUsd;
 pub use crate::tokens::{tokens_at_most, tokens_expected};
 pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};
+
+#[cfg(test)]
+#[path = "generated_tests.rs"]
+mod generated_tests;

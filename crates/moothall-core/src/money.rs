@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MicroUsd(u64);
 
 const MICROS_PER_DOLLAR: u64 = 1_000_000;

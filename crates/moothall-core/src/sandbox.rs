@@ -23,6 +23,7 @@ pub use self::path::{GuestPath, InvalidGuestPath};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum IsolationClass {
     /// No wall at all: in the program's own process. Only for text, never for programs.
     None,
@@ -243,6 +244,7 @@ impl ExecuteRequest {
 /// A file by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FileRef {
     /// The hash of its bytes.
     pub sha256: Sha256Hex,
@@ -280,6 +282,7 @@ pub struct Execution {
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "exit", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Exit {
     /// By itself.
     Exited {

@@ -64,6 +64,8 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "moothall-guest", uses: &["moothall-core"], tests_use: &[] },
     // A leaf for a heavy dependency: only the program knows it.
     Row { name: "moothall-pdf", uses: &["moothall-core"], tests_use: &[] },
+    // A leaf: files of the web interface as bytes.
+    Row { name: "moothall-ui", uses: &[], tests_use: &[] },
     Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
     // Nothing, and no testkit either: core's tests need no runtime.

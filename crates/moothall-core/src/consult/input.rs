@@ -78,6 +78,7 @@ impl GatherRequest {
 /// Where the evidence comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum EvidenceSource {
     /// Real filings, from the service or from a recording of it.
     #[default]

@@ -1,5 +1,7 @@
 //! How each layer begins, and what is said when it ends.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::dossier;
 use super::ids::{Desk, MoveIds};
 use super::outcome::finding;
@@ -8,7 +10,11 @@ use super::workflow::{Attempt, Consult, Open, Reading, Stage, Synthetic, Task};
 use crate::child::ChildRequest;
 use crate::debate::DebateInput;
 use crate::model::{FailureKind, PromptText, Purpose};
-use crate::{Conclusion, Effect, LayerStatus, RunEvent, RunEventBody, Severity, Step};
+use crate::words::one_line;
+use crate::{Conclusion, Effect, Gathered, LayerStatus, RunEvent, RunEventBody, Severity, Step};
+
+/// How much of a title travels with events.
+const MAX_TITLE: usize = 160;
 
 impl Synthetic {
     pub(super) fn purpose(self) -> Purpose {
@@ -223,7 +229,15 @@ impl Consult {
         total_policies_scored: Option<u32>,
     ) {
         let status = LayerStatus::Done;
-        let body = RunEventBody::LayerComplete { layer, status, artifacts, total_policies_scored };
+        let evidence = self.known.evidence.as_deref().filter(|_| layer == 0);
+        let gathered = evidence.map(|evidence| Box::new(Gathered::of(evidence)));
+        let body = RunEventBody::LayerComplete {
+            layer,
+            status,
+            artifacts,
+            total_policies_scored,
+            gathered,
+        };
         step.publish.push(RunEvent::of_run(body));
     }
 
@@ -241,7 +255,20 @@ impl Consult {
         outputs: Vec<String>,
     ) {
         let (agent_id, output) = (agent.to_owned(), outputs.first().cloned());
-        let body = RunEventBody::AgentComplete { layer, agent_id, output, outputs };
+        let titles =
+            self.titles(outputs.iter().filter_map(|document| document.strip_suffix(".md")));
+        let body = RunEventBody::AgentComplete { layer, agent_id, output, outputs, titles };
         step.publish.push(RunEvent::of_run(body));
+    }
+
+    /// What moves are called.
+    pub(super) fn titles<'a, S: AsRef<str> + ?Sized + 'a>(
+        &self,
+        moves: impl IntoIterator<Item = &'a S>,
+    ) -> BTreeMap<String, String> {
+        let wanted: BTreeSet<&str> = moves.into_iter().map(AsRef::as_ref).collect();
+        let all = self.known.moves.values().map(|tried| &tried.proposed);
+        let named = all.filter(|one| wanted.contains(one.move_id.as_str()));
+        named.map(|one| (one.move_id.clone(), one_line(&one.proposal.title, MAX_TITLE))).collect()
     }
 }

@@ -64,7 +64,9 @@ impl Consult {
                 None => {}
             }
         }
-        let body = RunEventBody::MovesReviewed { effect_id: id.clone(), vetoed, edited, added };
+        let titles = self.titles(edited.iter().chain(&added));
+        let effect_id = id.clone();
+        let body = RunEventBody::MovesReviewed { effect_id, vetoed, edited, added, titles };
         step.publish.push(RunEvent::about(id, body));
     }
 

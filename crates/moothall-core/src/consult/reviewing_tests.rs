@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::super::support::*;
@@ -151,6 +153,10 @@ fn veto_edit_and_addition_are_made_and_stand_beside_the_moves() {
         vetoed: vec!["m1".to_owned()],
         edited: vec!["m2".to_owned()],
         added: vec!["m4".to_owned()],
+        titles: BTreeMap::from([
+            ("m2".to_owned(), "yodeling".to_owned()),
+            ("m4".to_owned(), "zeppelin".to_owned()),
+        ]),
     };
     assert_eq!(event.unwrap().body, expected);
 }

@@ -76,6 +76,7 @@ pub enum ScoreBasis {
 /// An objection of the critic and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Objection {
     /// Unique in the debate: `O1` of the opening, `D2-O3` of a thread.
     pub id: String,
@@ -98,6 +99,7 @@ pub struct Objection {
 /// How grave an objection is, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ObjectionSeverity {
     /// Costs something.
     Minor,
@@ -110,6 +112,7 @@ pub enum ObjectionSeverity {
 /// What became of an objection, best for the move first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ObjectionState {
     /// Answered, and the critic did not come back to it; or taken back.
     Answered,
@@ -131,6 +134,7 @@ impl ObjectionState {
 /// Where a decision maker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Stance {
     /// Defends the move.
     Hold,
@@ -143,6 +147,7 @@ pub enum Stance {
 /// One way in which a debate is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "degraded", rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Degradation {
     /// A thread ended before its last round.
     EndedEarly {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Where a layer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum LayerStatus {
     /// It began.
     Running,
@@ -15,6 +16,7 @@ pub enum LayerStatus {
 /// Who has spoken in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RoundStatus {
     /// The critic is asked.
     CriticResponding,
@@ -41,6 +43,7 @@ impl RoundStatus {
 /// What a paused run waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PauseReason {
     /// More money or tokens.
     Budget,

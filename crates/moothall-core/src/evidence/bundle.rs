@@ -47,6 +47,7 @@ pub struct Company {
 /// Where the evidence is from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Provenance {
     /// The SEC's own service.
     Filings,

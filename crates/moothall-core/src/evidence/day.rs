@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A day of the Gregorian calendar, counted from 1970-01-01; written `2025-09-27`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct Day(i32);
 
 /// Days in 400 years, after which the calendar repeats itself.

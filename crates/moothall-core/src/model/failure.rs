@@ -59,6 +59,7 @@ impl ModelFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum FailureKind {
     /// 429: too many requests or tokens.
     RateLimited,

@@ -38,6 +38,7 @@ pub enum StopReason {
 /// Tokens of one call. The three input counts do not overlap; `reasoning` is a part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Usage {
     /// Prompt tokens that were neither read from nor written to a cache.
     pub input: u64,
@@ -83,6 +84,7 @@ impl Usage {
 /// How far the numbers of a [`Usage`] can be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum UsageBasis {
     /// The provider reported them and they are possible.
     Reported,

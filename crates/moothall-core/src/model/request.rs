@@ -14,6 +14,7 @@ use crate::{NotCanonical, Sha256Hex, tokens_at_most, tokens_expected};
 /// A model as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or `demo`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct ModelName {
     provider: Arc<str>,
     name: Arc<str>,
@@ -98,6 +99,7 @@ impl From<ModelName> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Purpose {
     /// A question of the user's own (`moothall ask`).
     Ask,

@@ -16,6 +16,7 @@ const MAX_PARTS: usize = 16;
 /// follows links.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct GuestPath(String);
 
 impl GuestPath {

@@ -581,6 +581,7 @@ fn what_persons_are_asked_and_say_keeps_its_form() {
             vetoed: vec!["m3".to_owned()],
             edited: vec!["m5".to_owned()],
             added: vec!["m16".to_owned()],
+            titles: BTreeMap::from([("m16".to_owned(), "Sell the yards".to_owned())]),
         },
     );
     let words = [
@@ -684,6 +685,7 @@ fn events_of_consultations_keep_their_form() {
             status: LayerStatus::Done,
             artifacts: vec!["i7.json".to_owned()],
             total_policies_scored: Some(1),
+            gathered: None,
         },
         RunEventBody::AgentStart {
             layer: 2,
@@ -695,6 +697,7 @@ fn events_of_consultations_keep_their_form() {
             agent_id: "analyst_3".to_owned(),
             output: Some("m7.md".to_owned()),
             outputs: vec!["m7.md".to_owned(), "m8.md".to_owned()],
+            titles: BTreeMap::from([("m7".to_owned(), "Buy a rival".to_owned())]),
         },
         RunEventBody::ClaimChecked {
             effect_id: id("analyst_3"),

@@ -36,4 +36,5 @@ mod sources;
 mod terminal;
 mod trust;
 mod verify;
+mod web_fixtures;
 mod world;

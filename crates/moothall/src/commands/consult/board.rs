@@ -6,12 +6,11 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::Stance;
 use moothall_core::model::Usage;
 use moothall_core::sandbox::IsolationClass;
+use moothall_core::view::asks_again;
 use moothall_core::{
     EffectId, MicroUsd, PauseReason, RoundStatus, RunEventBody, Severity, Verdict,
 };
 use moothall_store::StoredEvent;
-
-use super::reading::asks_again;
 
 /// Layers: gather, infer, analyse, debate, rank.
 pub(super) const LAYERS: [&str; 5] = ["gather", "infer", "analyse", "debate", "rank"];

@@ -46,6 +46,7 @@ impl Story {
                 status: LayerStatus::Done,
                 artifacts: Vec::new(),
                 total_policies_scored: None,
+                gathered: None,
             });
         }
         self.tell(RunEventBody::LayerStart { layer, status: LayerStatus::Running });
@@ -85,6 +86,7 @@ impl Story {
             agent_id: "analyst_1".to_owned(),
             output: outputs.first().cloned(),
             outputs,
+            titles: BTreeMap::new(),
         });
         story.layer(3);
         let title = |number: u32| match number {
@@ -233,6 +235,7 @@ fn early_layers_show_their_agents() {
         agent_id: "F1".to_owned(),
         output: Some("F1.md".to_owned()),
         outputs: vec!["F1.md".to_owned()],
+        titles: BTreeMap::new(),
     });
     assert_snapshot!(drawn(&story.board, frame(80, 24)));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use moothall_core::consult::NOTHING;
 use moothall_core::report::{self, ConsultView, Paper, RunFacts};
+use moothall_core::view::asks_again;
 use moothall_core::{EffectId, EffectResult, debate};
 use moothall_engine::RunRecord;
 use serde_json::{Value, json};
@@ -175,11 +176,6 @@ pub(super) fn beside_calls(record: &RunRecord) -> u64 {
     record.journal.keys().filter(|id| scores(id)).count() as u64
 }
 
-/// Whether a call shows a model what was wrong with its answer.
-pub(super) fn asks_again(id: &EffectId) -> bool {
-    let last = id.as_str().rsplit('/').next().unwrap_or_default();
-    last == "rewrite" || last.starts_with("ask-")
-}
 /// What a run was started with, without where the user's documents are and without the address of a
 /// feed, which may hold a key.
 fn without_own_places(input: &Value) -> Value {

@@ -1,0 +1,69 @@
+//! An event as it travels to browsers: numbered, dated, and named by `type`.
+
+use serde::de::Error as _;
+use serde::ser::{Error as _, SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::RunEventBody;
+use crate::RunId;
+
+/// How files name an event's kind.
+const IN_FILES: &str = "event";
+
+/// How the wire names it.
+const ON_THE_WIRE: &str = "type";
+
+/// One event of a run for those who follow it: the unit of the stream and of `events.json`.
+///
+/// The wire says `type` where files say `event`, and has a time, which an event itself never has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Envelope {
+    /// From 1, without gaps; the stream's id.
+    pub seq: u64,
+    /// The run.
+    pub run_id: RunId,
+    /// When it was committed: RFC 3339 in UTC with milliseconds.
+    pub at: String,
+    /// What happened.
+    #[cfg_attr(test, ts(flatten))]
+    pub body: RunEventBody,
+}
+
+impl Serialize for Envelope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = serde_json::to_value(&self.body).map_err(S::Error::custom)?;
+        let Value::Object(fields) = body else { return Err(S::Error::custom("no object")) };
+        let mut map = serializer.serialize_map(Some(fields.len().saturating_add(3)))?;
+        map.serialize_entry("seq", &self.seq)?;
+        map.serialize_entry("run_id", &self.run_id)?;
+        map.serialize_entry("at", &self.at)?;
+        for (name, value) in &fields {
+            map.serialize_entry(if name == IN_FILES { ON_THE_WIRE } else { name }, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Envelope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            seq: u64,
+            run_id: RunId,
+            at: String,
+            #[serde(flatten)]
+            body: Map<String, Value>,
+        }
+        let Written { seq, run_id, at, mut body } = Written::deserialize(deserializer)?;
+        let kind = body.remove(ON_THE_WIRE).ok_or_else(|| D::Error::missing_field(ON_THE_WIRE))?;
+        body.insert(IN_FILES.to_owned(), kind);
+        let body = RunEventBody::deserialize(Value::Object(body)).map_err(D::Error::custom)?;
+        Ok(Self { seq, run_id, at, body })
+    }
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+use super::*;
+use crate::consult::EvidenceSource;
+use crate::event::RoundStatus;
+
+fn about() -> About {
+    About {
+        run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
+        workflow: "consult".to_owned(),
+        title: "HLXI".to_owned(),
+        model: "demo".to_owned(),
+        build: "0.1.0".to_owned(),
+        created_at: "2026-01-05T09:00:00.000Z".to_owned(),
+        cap_micro_usd: None,
+        cap_tokens: None,
+        driven: true,
+    }
+}
+
+fn told(bodies: impl IntoIterator<Item = RunEventBody>) -> RunView {
+    let mut view = RunView::empty(about());
+    for (seq, body) in (1..).zip(bodies) {
+        let at = format!("2026-01-05T09:00:{seq:02}.000Z");
+        view.apply(&Envelope { seq, run_id: about().run_id, at, body });
+    }
+    view
+}
+
+fn consult() -> RunEventBody {
+    RunEventBody::ConsultStarted {
+        ticker: "HLXI".to_owned(),
+        rounds: 3,
+        moves: 12,
+        provenance: EvidenceSource::Filings,
+        est_calls: 9,
+    }
+}
+
+fn paused() -> RunEventBody {
+    RunEventBody::RunPaused {
+        number: 1,
+        reason: PauseReason::Budget,
+        detail: "no money left".to_owned(),
+    }
+}
+
+fn round(move_id: &str) -> RunEventBody {
+    let status = RoundStatus::CriticResponding;
+    RunEventBody::SandboxRound { move_id: move_id.to_owned(), round: 1, status }
+}
+
+#[test]
+fn event_that_is_known_already_is_not_counted_twice() {
+    let mut view = told([consult(), round("m1")]);
+    let before = view.clone();
+    let at = "2027-01-01T00:00:00.000Z".to_owned();
+    view.apply(&Envelope { seq: 2, run_id: about().run_id, at, body: round("m9") });
+    assert_eq!(view, before);
+}
+
+#[test]
+fn paused_run_that_says_something_goes_on() {
+    let waiting = told([consult(), paused()]);
+    let detail = "no money left".to_owned();
+    assert_eq!(waiting.status, Status::Paused { reason: PauseReason::Budget, detail });
+    assert_eq!(told([consult(), paused(), round("m1")]).status, Status::Running);
+}
+
+#[test]
+fn moves_stand_in_the_order_of_their_numbers_whoever_speaks_first() {
+    let view = told([consult(), round("m10"), round("m2"), round("m1")]);
+    let ids: Vec<_> = view.consult.unwrap().moves.into_iter().map(|one| one.move_id).collect();
+    assert_eq!(ids, ["m1", "m2", "m10"]);
+}
+
+#[test]
+fn run_that_ended_has_a_time_of_its_end_and_a_verdict() {
+    let view = told([consult(), RunEventBody::RunFinished { verdict: Verdict::NeedsPerson }]);
+    assert_eq!(view.status, Status::Complete { verdict: Verdict::NeedsPerson });
+    assert_eq!(view.ended_at.as_deref(), Some("2026-01-05T09:00:02.000Z"));
+}
+
+#[test]
+fn weakest_wall_is_the_walls_of_the_run() {
+    let isolation = |move_id: &str, class, fallback: Option<&str>| RunEventBody::Isolation {
+        effect_id: move_id.parse().unwrap(),
+        move_id: move_id.to_owned(),
+        class,
+        fallback: fallback.map(str::to_owned),
+    };
+    let view = told([
+        consult(),
+        isolation("m1", IsolationClass::HardwareVm, None),
+        isolation("m2", IsolationClass::None, Some("no image")),
+        isolation("m3", IsolationClass::EmulatedVm, Some("no image")),
+    ]);
+    assert_eq!(view.isolation, Some(IsolationClass::None));
+    assert_eq!(view.fallbacks, ["no image"]);
+}

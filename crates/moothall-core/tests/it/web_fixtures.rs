@@ -1,0 +1,65 @@
+//! The views that the web UI's reducer must come to are those of `moothall_core::view`.
+
+use moothall_core::Envelope;
+use moothall_core::view::{About, RunView};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/fixtures");
+
+fn about(events: &[Envelope]) -> About {
+    About {
+        run_id: events[0].run_id.clone(),
+        workflow: "consult".to_owned(),
+        title: "HLXI Helix Instruments: 4 moves, 3 rounds".to_owned(),
+        model: "demo".to_owned(),
+        build: "0.1.0".to_owned(),
+        created_at: "2026-01-05T09:00:00.000Z".to_owned(),
+        cap_micro_usd: None,
+        cap_tokens: None,
+        driven: true,
+    }
+}
+
+#[track_caller]
+fn check(name: &str, view: &RunView) {
+    let path = format!("{FOLDER}/{name}.json");
+    let fresh = format!("{}\n", serde_json::to_string_pretty(view).unwrap());
+    if std::env::var_os("MOOTHALL_CODEGEN").is_some() {
+        fs_err::write(&path, fresh).unwrap();
+        return;
+    }
+    let committed = fs_err::read_to_string(&path).unwrap_or_default();
+    assert_eq!(committed, fresh, "hint: `cargo xtask codegen` writes {path}");
+}
+
+fn events(name: &str) -> Vec<Envelope> {
+    let text = fs_err::read_to_string(format!("{FOLDER}/{name}.ndjson")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn folded(events: &[Envelope], count: usize) -> RunView {
+    let mut view = RunView::empty(about(events));
+    events.iter().take(count).for_each(|event| view.apply(event));
+    view
+}
+
+#[test]
+fn view_of_a_run_is_the_one_that_the_web_ui_is_tested_with() {
+    let run = events("run");
+    check("view", &folded(&run, run.len()));
+    check("view-half", &folded(&run, run.len() / 2));
+    let paused = events("paused");
+    check("paused-view", &folded(&paused, paused.len()));
+}
+
+#[test]
+fn view_goes_on_from_any_event_to_the_same_end() {
+    let run = events("run");
+    let whole = folded(&run, run.len());
+    for cut in [0, 1, 2, run.len() / 3, run.len() - 1] {
+        let text = serde_json::to_string(&folded(&run, cut)).unwrap();
+        let mut view: RunView = serde_json::from_str(&text).unwrap();
+        // With some that are known already, as after a connection that broke.
+        run.iter().skip(cut.saturating_sub(3)).for_each(|event| view.apply(event));
+        assert_eq!(view, whole, "from {cut}");
+    }
+}

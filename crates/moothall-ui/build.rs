@@ -1,0 +1,108 @@
+//! Embeds the built web interface, so that a user has one file.
+//!
+//! `cargo xtask web` builds it with Node; cargo only picks it up, so that building the product needs
+//! no Node. Where it is missing a page stands in for it that says so.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use sha2::{Digest as _, Sha256};
+
+/// What `cargo xtask web` makes, seen from this crate.
+const BUILT: &str = "../../web/dist";
+
+/// In the target folder; `cargo xtask web` writes it. This script makes it where it is missing:
+/// cargo runs a script on every build that waits for a file that does not exist.
+const STAMP: &str = "ui/built";
+
+const HOW: &str = "run `cargo xtask web`";
+
+fn main() -> Result<()> {
+    say("rerun-if-env-changed=MOOTHALL_REQUIRE_UI");
+    say("rerun-if-changed=build.rs");
+    say("rerun-if-changed=src/missing.html");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
+    watch_stamp(&out)?;
+    let built = Path::new(BUILT);
+    let mut table = String::from("static FILES: &[File] = &[\n");
+    if built.join("index.html").exists() {
+        say(&format!("rerun-if-changed={BUILT}/index.html"));
+        for file in files_below(built)? {
+            write_row(&mut table, built, &file)?;
+        }
+    } else if std::env::var_os("MOOTHALL_REQUIRE_UI").is_some() {
+        bail!("the web interface is not built; {HOW}");
+    } else {
+        say(&format!("warning=the web interface is not embedded; {HOW}"));
+        let page = Path::new("src/missing.html");
+        write_row(&mut table, Path::new("src"), page)?;
+        table = table.replace("\"/missing.html\"", "\"/index.html\"");
+    }
+    table.push_str("];\n");
+    fs_err::write(out.join("files.rs"), table)?;
+    Ok(())
+}
+
+fn watch_stamp(out: &Path) -> Result<()> {
+    let target = out
+        .ancestors()
+        .find(|folder| folder.join("CACHEDIR.TAG").exists())
+        .context("no target folder above OUT_DIR")?;
+    let stamp = target.join(STAMP);
+    if !stamp.exists() {
+        fs_err::create_dir_all(target.join("ui"))?;
+        fs_err::write(&stamp, "")?;
+    }
+    say(&format!("rerun-if-changed={}", stamp.display()));
+    Ok(())
+}
+
+/// All files of a folder in a fixed order, those that only compress another one apart.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() {
+            found.extend(files_below(&path)?);
+        } else if !matches!(extension, Some("br" | "gz")) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn write_row(table: &mut String, folder: &Path, file: &Path) -> Result<()> {
+    let path = file.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+    let bytes = fs_err::read(file)?;
+    let mut tag = String::new();
+    for byte in Sha256::digest(&bytes).iter().take(12) {
+        write!(tag, "{byte:02x}")?;
+    }
+    let packed = |extension: &str| -> Result<String> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(extension);
+        let name = PathBuf::from(name);
+        Ok(if name.exists() { format!("Some({})", include(&name)?) } else { "None".to_owned() })
+    };
+    writeln!(
+        table,
+        "    File {{ path: \"/{path}\", tag: \"{tag}\", plain: {}, br: {}, gzip: {} }},",
+        include(file)?,
+        packed(".br")?,
+        packed(".gz")?,
+    )?;
+    Ok(())
+}
+
+fn include(file: &Path) -> Result<String> {
+    Ok(format!("include_bytes!({:?})", fs_err::canonicalize(file)?))
+}
+
+/// Tells cargo something. A closed pipe is cargo's own end.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "cargo::{line}");
+}

@@ -1,0 +1,84 @@
+//! The runs that the web UI's reducer is tested with are runs of this program: `cargo xtask codegen`
+//! writes them, and this fails where the program would tell them otherwise.
+
+use std::collections::BTreeSet;
+
+use moothall_core::{Envelope, SequencedEvent};
+use serde_json::Value;
+
+use crate::world::World;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/fixtures");
+
+/// Every run has another id, so the committed ones have this.
+const RUN: &str = "019b8e00-0000-7000-8000-000000000001";
+
+/// The events of the run that was made in `world`, at times of our own: 100 ms apart.
+fn told(world: &World) -> Vec<Envelope> {
+    let runs = world.run(&["runs", "--json"]).json();
+    let run = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let printed = world.run(&["events", &run, "--json"]).stdout;
+    let events = printed.lines().map(|line| serde_json::from_str::<SequencedEvent>(line).unwrap());
+    let envelope = |event: SequencedEvent| {
+        let (minutes, rest) = (event.seq / 600, event.seq % 600);
+        let at = format!("2026-01-05T09:{minutes:02}:{:02}.{}00Z", rest / 10, rest % 10);
+        Envelope { seq: event.seq, run_id: RUN.parse().unwrap(), at, body: event.event.body }
+    };
+    events.map(envelope).collect()
+}
+
+/// What is told, whatever the order: debates go on side by side.
+fn told_by(lines: &str) -> BTreeSet<String> {
+    let without_place = |line: &str| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        let fields = event.as_object_mut().unwrap();
+        fields.retain(|name, _| !matches!(name.as_str(), "seq" | "at" | "run_id"));
+        event.to_string()
+    };
+    lines.lines().map(without_place).collect()
+}
+
+#[track_caller]
+fn check(name: &str, arguments: &[&str]) {
+    let world = World::new();
+    let ran = world.run(arguments);
+    assert!(ran.code.is_some_and(|code| code == 0 || code == 3), "{ran}");
+    let lines: String = told(&world)
+        .iter()
+        .map(|envelope| serde_json::to_string(envelope).unwrap() + "\n")
+        .collect();
+    let path = format!("{FOLDER}/{name}.ndjson");
+    let committed = fs_err::read_to_string(&path).unwrap_or_default();
+    if told_by(&committed) == told_by(&lines) {
+        return;
+    }
+    if std::env::var_os("MOOTHALL_CODEGEN").is_some() {
+        fs_err::write(&path, lines).unwrap();
+        return;
+    }
+    assert_eq!(told_by(&committed), told_by(&lines), "hint: `cargo xtask codegen` writes {path}");
+}
+
+const SMALL: [&str; 11] = [
+    "consult",
+    "HLXI",
+    "--model",
+    "demo",
+    "--moves",
+    "4",
+    "--rounds",
+    "3",
+    "--isolation",
+    "none",
+    "--yes",
+];
+
+#[test]
+fn consultation_of_the_web_fixtures_is_what_the_program_tells() {
+    check("run", &SMALL);
+}
+
+#[test]
+fn paused_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+    check("paused", &[&SMALL[..], &["--pause-after", "moves"]].concat());
+}

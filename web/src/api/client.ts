@@ -1,0 +1,64 @@
+// The server's API. Everything is on our own origin; the cookie travels by itself.
+
+/** An answer that is not what was asked for, as the server tells it. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(status: number, code: string, message: string, hint?: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+
+  /** No server answered at all. */
+  get isOffline(): boolean {
+    return this.status === 0;
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await send(path, { signal: signal ?? null })).json() as Promise<T>;
+}
+
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return (await send(path, { signal: signal ?? null })).text();
+}
+
+export async function post<T>(path: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<T> {
+  const response = await send(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return (text === "" ? {} : JSON.parse(text)) as T;
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem(0, "offline", "The server does not answer.", "Is `moothall serve` still running?");
+  }
+  if (response.ok) return response;
+  throw await problemOf(response);
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  try {
+    const body = (await response.json()) as { code?: string; detail?: string; title?: string; hint?: string };
+    const message = body.detail ?? body.title ?? `The server answered ${response.status}.`;
+    return new Problem(response.status, body.code ?? "unknown", message, body.hint);
+  } catch {
+    return new Problem(response.status, "unknown", `The server answered ${response.status}.`);
+  }
+}
+
+export function asProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem(0, "unknown", String(error));
+}

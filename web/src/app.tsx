@@ -1,0 +1,76 @@
+import { Component, lazy, type ReactNode, Suspense } from "react";
+import { BrowserRouter, Route, Routes } from "react-router";
+import { Shell } from "./shell";
+import { Announcer } from "./ui/announce";
+import { Button, Empty, Loading } from "./ui/parts";
+import { Toasts } from "./ui/toast";
+
+const Home = lazy(() => import("./routes/home"));
+const Run = lazy(() => import("./routes/run"));
+const Results = lazy(() => import("./routes/results"));
+const Compare = lazy(() => import("./routes/compare"));
+const Tasks = lazy(() => import("./routes/tasks"));
+const Settings = lazy(() => import("./routes/settings"));
+
+export function App() {
+  return (
+    <BrowserRouter>
+      <Announcer>
+        <Toasts>
+          <Shell>
+            <Broken>
+              <Suspense fallback={<Loading what="the page" />}>
+                <Routes>
+                  <Route path="/" element={<Home />} />
+                  <Route path="/runs/:runId" element={<Run />} />
+                  <Route path="/runs/:runId/results" element={<Results />} />
+                  <Route path="/compare" element={<Compare />} />
+                  <Route path="/tasks" element={<Tasks />} />
+                  <Route path="/settings" element={<Settings />} />
+                  <Route path="*" element={<Nowhere />} />
+                </Routes>
+              </Suspense>
+            </Broken>
+          </Shell>
+        </Toasts>
+      </Announcer>
+    </BrowserRouter>
+  );
+}
+
+function Nowhere() {
+  return (
+    <Empty title="There is no such page" action={<a href="/">All runs</a>}>
+      The address may be cut off, or belong to another version.
+    </Empty>
+  );
+}
+
+/** A page that fails to draw, or a part of it that is gone since a new version was installed. */
+class Broken extends Component<{ children: ReactNode }, { error: Error | undefined }> {
+  override state = { error: undefined as Error | undefined };
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    const isOld = /import|module|fetch/i.test(error.message);
+    return (
+      <Empty
+        title={isOld ? "There is a new version" : "This page cannot be shown"}
+        action={
+          <Button look="primary" onClick={() => location.reload()}>
+            Reload
+          </Button>
+        }
+      >
+        {isOld
+          ? "The server was updated while this page was open. Nothing is lost: reload to go on."
+          : `Your run is not affected. What went wrong: ${error.message}`}
+      </Empty>
+    );
+  }
+}

@@ -1,0 +1,295 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
+import { useNavigate, useSearchParams } from "react-router";
+import { asProblem, type Problem, post } from "../api/client";
+import type { CommitteeList, Estimate, Facts, Settings, Started, StartRun, TickerList } from "../api/types";
+import { useGet } from "../api/use-get";
+import { count, isoDay, plain, usd } from "../model/format";
+import { Icon } from "../ui/icon";
+import { Button, Note, Segmented, Tag } from "../ui/parts";
+import { useDelayed } from "./use-delayed";
+
+type Source = "filings" | "synthetic";
+
+const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
+
+/** The question that starts a consultation: which company, how thoroughly, for how much. */
+export function TickerForm() {
+  const navigate = useNavigate();
+  const [params, setParams] = useSearchParams();
+  const field = useRef<HTMLInputElement>(null);
+  const hintId = useId();
+  const listId = useId();
+  const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
+  const rounds = Number(params.get("rounds") ?? 10) || 10;
+  const source: Source = params.get("source") === "synthetic" ? "synthetic" : "filings";
+  const [committee, setCommittee] = useState("board");
+  const [budget, setBudget] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+
+  const asked = useDelayed(ticker.trim().toUpperCase(), 250);
+  const settings = useGet<Settings>("/api/settings").data;
+  const committees = useGet<CommitteeList>("/api/committees").data?.committees;
+  const found = useGet<TickerList>(asked ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
+  const known = found.data?.tickers.find((one) => one.ticker === asked);
+  const body = startBody(asked, rounds, source, committee, budget);
+  const estimate = useEstimate(asked === "" ? null : body);
+
+  const change = (name: string, value: string, usual: string) =>
+    setParams(
+      (before) => {
+        if (value === usual) before.delete(name);
+        else before.set(name, value);
+        return before;
+      },
+      { replace: true },
+    );
+  useEffect(() => {
+    if (asked) change("ticker", asked, "HLXI");
+    setProblem(undefined);
+  }, [asked]);
+
+  const start = async (event: FormEvent) => {
+    event.preventDefault();
+    if (busy) return;
+    if (asked === "") {
+      field.current?.focus();
+      return;
+    }
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      // The same form sent twice, by a double click or a lost answer, is one run.
+      const { run_id } = await post<Started>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
+      navigate(`/runs/${run_id}`);
+    } catch (error) {
+      setProblem(asProblem(error));
+      setBusy(false);
+      field.current?.focus();
+    }
+  };
+
+  return (
+    <>
+      <form className="ask" onSubmit={start}>
+        <div className="askrow">
+          <label className="sr" htmlFor={`${hintId}-t`}>
+            Ticker
+          </label>
+          <input
+            id={`${hintId}-t`}
+            ref={field}
+            value={ticker}
+            list={listId}
+            maxLength={12}
+            autoComplete="off"
+            spellCheck={false}
+            aria-describedby={hintId}
+            onChange={(event) => setTicker(event.target.value.toUpperCase())}
+          />
+          <datalist id={listId}>
+            {found.data?.tickers.slice(0, 12).map((one) => (
+              <option key={one.ticker} value={one.ticker}>
+                {plain(one.name)}
+              </option>
+            ))}
+          </datalist>
+          <div className="who" id={hintId}>
+            <Company ticker={asked} name={known?.name} fictional={known?.fictional} list={found.data} source={source} />
+          </div>
+          <Button look="primary" type="submit" disabled={busy}>
+            {busy ? "Starting" : "Start run"}
+          </Button>
+        </div>
+        <div className="opts">
+          <div className="opt">
+            <span className="lab">Rounds per move</span>
+            <Segmented label="Rounds per move" options={ROUNDS} value={rounds} onChange={(value) => change("rounds", String(value), "10")} />
+          </div>
+          <div className="opt">
+            <label className="lab" htmlFor={`${hintId}-b`}>
+              Spend limit
+            </label>
+            <span className="money">
+              $
+              <input
+                id={`${hintId}-b`}
+                inputMode="decimal"
+                value={budget}
+                placeholder={estimate?.data?.cap_micro_usd ? (estimate.data.cap_micro_usd / 1e6).toFixed(2) : "6.00"}
+                onChange={(event) => setBudget(event.target.value.replace(/[^0-9.]/g, ""))}
+              />
+            </span>
+          </div>
+          <div className="opt">
+            <label className="lab" htmlFor={`${hintId}-c`}>
+              Committee
+            </label>
+            <select id={`${hintId}-c`} value={committee} onChange={(event) => setCommittee(event.target.value)}>
+              {(committees ?? [{ name: "board" }]).map((one) => (
+                <option key={one.name} value={one.name}>
+                  {one.name}
+                </option>
+              ))}
+            </select>
+          </div>
+          <div className="opt">
+            <label className="lab" htmlFor={`${hintId}-s`}>
+              Source data
+            </label>
+            <select
+              id={`${hintId}-s`}
+              value={source}
+              onChange={(event) => change("source", event.target.value, "filings")}
+            >
+              <option value="filings">SEC filings</option>
+              <option value="synthetic">written by a model</option>
+            </select>
+          </div>
+        </div>
+      </form>
+      <EstimateLine estimate={estimate} model={settings?.model ?? null} synthetic={source === "synthetic"} />
+      {problem && (
+        <div className="formproblem">
+          <Note tone="bad" alert>
+            <b>{problem.message}</b> {problem.hint}
+          </Note>
+        </div>
+      )}
+      {settings && settings.model === null && (
+        <div className="formproblem">
+          <Note tone="warn">
+            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give it a
+            key and a model: <code>moothall init</code>.
+          </Note>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Whom the ticker means, and how fresh what is known of it is. */
+function Company({
+  ticker,
+  name,
+  fictional,
+  list,
+  source,
+}: {
+  ticker: string;
+  name: string | undefined;
+  fictional: boolean | undefined;
+  list: TickerList | undefined;
+  source: Source;
+}) {
+  const facts = useGet<Facts>(name && source === "filings" ? `/api/facts/${encodeURIComponent(ticker)}` : null);
+  if (ticker === "") return <span className="muted">The ticker of a company listed in the United States</span>;
+  if (name === undefined) {
+    if (!list) return <span className="muted">Looking it up</span>;
+    const near = list.tickers[0];
+    return (
+      <>
+        <b>No company with this ticker</b>
+        <span className="muted">{near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}</span>
+      </>
+    );
+  }
+  const newest = facts.data?.newest_filing;
+  return (
+    <>
+      <b>{plain(name).replace(/ \(fictional\)$/, "")}</b>
+      <span className="muted">
+        {fictional ? "Invented for demonstration. " : ""}
+        {newest
+          ? `Newest filing ${newest.form}, ${isoDay(newest.filed)}`
+          : facts.problem
+            ? facts.problem.message
+            : source === "synthetic"
+              ? "Figures will be written by a model"
+              : "Reading filings"}
+      </span>
+    </>
+  );
+}
+
+function EstimateLine({
+  estimate,
+  model,
+  synthetic,
+}: {
+  estimate: { data: Estimate | undefined; problem: Problem | undefined } | null;
+  model: string | null;
+  synthetic: boolean;
+}) {
+  const data = estimate?.data;
+  if (!data)
+    return (
+      <p className="est">
+        <span>{estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}</span>
+      </p>
+    );
+  const { cost_low_micro_usd: low, cost_high_micro_usd: high } = data;
+  return (
+    <p className="est">
+      <span>
+        <b>{count(data.calls)}</b> model calls{model ? ` to ${model}` : ""}
+      </span>
+      {data.free ? (
+        <span>
+          <b>free</b>
+        </span>
+      ) : (
+        low !== null &&
+        high !== null && (
+          <span>
+            about{" "}
+            <b>
+              {usd(low)}–{usd(high).slice(1)}
+            </b>
+          </span>
+        )
+      )}
+      {synthetic && (
+        <Tag tone="warn" icon="warn">
+          Figures are model-written
+        </Tag>
+      )}
+      <span>
+        <Icon name="check" /> Close the tab any time, the run carries on.
+      </span>
+    </p>
+  );
+}
+
+function startBody(ticker: string, rounds: number, source: Source, committee: string, budget: string): StartRun {
+  const amount = Number(budget);
+  return {
+    workflow: "consult",
+    ticker,
+    rounds,
+    ...(source === "synthetic" && { source }),
+    ...(committee !== "board" && { committee }),
+    ...(budget !== "" && amount > 0 && { budget_usd: budget }),
+  };
+}
+
+/** What a run would take. Asked again when the question changes. */
+function useEstimate(body: StartRun | null): { data: Estimate | undefined; problem: Problem | undefined } | null {
+  const [state, setState] = useState<{ data: Estimate | undefined; problem: Problem | undefined }>({
+    data: undefined,
+    problem: undefined,
+  });
+  const key = body === null ? null : JSON.stringify(body);
+  useEffect(() => {
+    if (key === null) return;
+    let current = true;
+    post<Estimate>("/api/estimate", JSON.parse(key)).then(
+      (data) => current && setState({ data, problem: undefined }),
+      (error) => current && setState({ data: undefined, problem: asProblem(error) }),
+    );
+    return () => {
+      current = false;
+    };
+  }, [key]);
+  return body === null ? null : state;
+}

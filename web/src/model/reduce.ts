@@ -1,0 +1,462 @@
+// The fold of a run's events, as `moothall-core` has it in `view.rs`: the server folds the beginning, a page goes on
+// from there, and both must come to the same. `fixtures/` holds runs and the views that both are compared with.
+//
+// Pure. A batch copies what it changes once and shares the rest, so that a screen redraws only what is different.
+import type {
+  Attempt,
+  Check,
+  CodeView,
+  ConsultView,
+  Envelope,
+  Finding,
+  IsolationClass,
+  MoveView,
+  Round,
+  RunView,
+  Severity,
+  Status,
+  Turn,
+  Verdict,
+} from "../gen/run";
+
+/** Weakest first. */
+const CLASSES: readonly IsolationClass[] = ["none", "shared-kernel", "emulated-vm", "user-kernel", "hardware-vm"];
+const SEVERITIES: readonly Severity[] = ["note", "warn", "escalate", "block"];
+const LAYERS = 5;
+
+export function fold(view: RunView, events: readonly Envelope[]): RunView {
+  const draft = new Draft(view);
+  for (const event of events) draft.apply(event);
+  return draft.view;
+}
+
+/** Whether nothing can follow. */
+export function isTerminal(event: Envelope): boolean {
+  return ["run_finished", "pipeline_complete", "run_failed", "run_cancelled"].includes(event.type);
+}
+
+export function isOver(status: Status): boolean {
+  return status.state === "complete" || status.state === "failed" || status.state === "cancelled";
+}
+
+/** What the page knows of a run before its first event: the view again, as if nothing had been heard. */
+export function forget(view: RunView): RunView {
+  return {
+    as_of_seq: 0,
+    about: view.about,
+    status: { state: "running" },
+    started_at: null,
+    updated_at: null,
+    ended_at: null,
+    usage: {
+      calls: 0,
+      extra_calls: 0,
+      failed_calls: 0,
+      rejected: 0,
+      prompt_tokens: 0,
+      cached_tokens: 0,
+      output_tokens: 0,
+      cost_micro_usd: 0,
+      unpriced_calls: 0,
+    },
+    isolation: null,
+    fallbacks: [],
+    consult: null,
+    code: null,
+  };
+}
+
+export function weaker(one: IsolationClass | null, other: IsolationClass): IsolationClass {
+  return one !== null && CLASSES.indexOf(one) < CLASSES.indexOf(other) ? one : other;
+}
+
+export function verdictOf(findings: readonly Finding[]): Verdict {
+  const heaviest = Math.max(-1, ...findings.map((finding) => SEVERITIES.indexOf(finding.severity)));
+  return heaviest >= 3 ? "fail" : heaviest === 2 ? "needs-person" : "pass";
+}
+
+class Draft {
+  view: RunView;
+  /** What this batch has copied already and may change in place. */
+  private readonly own = new WeakSet<object>();
+
+  constructor(view: RunView) {
+    this.view = view;
+  }
+
+  apply(event: Envelope): void {
+    if (event.seq <= this.view.as_of_seq) return;
+    this.view = this.mine(this.view);
+    const view = this.view;
+    view.as_of_seq = event.seq;
+    view.started_at ??= event.at;
+    view.updated_at = event.at;
+    view.status = statusAfter(event);
+    if (isTerminal(event)) view.ended_at = event.at;
+    this.count(event);
+    this.walls(event);
+    switch (event.type) {
+      case "consult_started":
+        view.consult = this.fresh(consultation(event));
+        break;
+      case "attempt_started":
+        this.startAttempt(event.attempt, event.of);
+        break;
+      default:
+        if (view.consult) {
+          view.consult = this.mine(view.consult);
+          this.consult(view.consult, event);
+        }
+        if (view.code) {
+          view.code = this.mine(view.code);
+          this.code(view.code, event);
+        }
+    }
+  }
+
+  private count(event: Envelope): void {
+    if (event.type !== "model_replied" && event.type !== "model_failed" && event.type !== "output_rejected") return;
+    this.view.usage = this.mine(this.view.usage);
+    const usage = this.view.usage;
+    if (event.type === "output_rejected") {
+      usage.rejected += 1;
+      return;
+    }
+    if (asksAgain(event.effect_id)) usage.extra_calls += 1;
+    else usage.calls += 1;
+    if (event.type === "model_failed") {
+      usage.failed_calls += 1;
+      return;
+    }
+    const used = event.usage;
+    usage.prompt_tokens += used.input + used.cache_read + used.cache_write_5m + used.cache_write_1h;
+    usage.cached_tokens += used.cache_read;
+    usage.output_tokens += used.output;
+    if (event.cost_micro_usd === null) usage.unpriced_calls += 1;
+    else usage.cost_micro_usd += event.cost_micro_usd;
+  }
+
+  private walls(event: Envelope): void {
+    if (event.type !== "isolation" && event.type !== "executed") return;
+    const { view } = this;
+    view.isolation = weaker(view.isolation, event.class);
+    const reason = event.type === "isolation" ? event.fallback : undefined;
+    if (reason && !view.fallbacks.includes(reason)) view.fallbacks = [...view.fallbacks, reason];
+  }
+
+  private consult(consult: ConsultView, event: Envelope): void {
+    switch (event.type) {
+      case "layer_start":
+        consult.layers = patched(consult.layers, (layer) => layer.layer === event.layer, {
+          state: "running",
+          started_at: event.at,
+        });
+        break;
+      case "layer_complete":
+        if (event.gathered) consult.gathered = event.gathered;
+        consult.layers = patched(consult.layers, (layer) => layer.layer === event.layer, {
+          state: "done",
+          ended_at: event.at,
+          artifacts: event.artifacts,
+        });
+        break;
+      case "agent_start":
+        consult.agents = [
+          ...consult.agents,
+          {
+            layer: event.layer,
+            agent_id: event.agent_id,
+            persona: event.persona,
+            state: "running",
+            started_at: event.at,
+            ended_at: null,
+            outputs: [],
+          },
+        ];
+        break;
+      case "agent_complete":
+        consult.agents = patched(consult.agents, (agent) => agent.agent_id === event.agent_id, {
+          state: "done",
+          ended_at: event.at,
+          outputs: event.outputs,
+        });
+        for (const moveId of event.outputs.flatMap(moveOf)) {
+          const one = this.one(consult, moveId);
+          one.analyst = event.agent_id;
+          one.title = event.titles?.[moveId] ?? null;
+        }
+        break;
+      case "claim_checked":
+        this.checked(consult, {
+          document: event.document,
+          numbers: event.numbers,
+          supported: event.supported,
+          findings: event.flagged,
+          rewrite: event.rewrite,
+        });
+        break;
+      case "moves_reviewed":
+        for (const moveId of event.vetoed) this.one(consult, moveId).vetoed = true;
+        for (const moveId of [...event.edited, ...event.added]) {
+          const one = this.one(consult, moveId);
+          one.title = event.titles?.[moveId] ?? one.title;
+          one.by_person = true;
+        }
+        break;
+      case "isolation": {
+        const one = this.one(consult, event.move);
+        one.isolation = weaker(one.isolation, event.class);
+        break;
+      }
+      case "sandbox_round":
+        this.round(consult, event.move, event.round).status = event.status;
+        break;
+      case "sandbox_turn":
+        this.spoke(consult, event.move, {
+          turn_id: event.effect_id,
+          at: event.at,
+          thread: event.thread,
+          round: event.round,
+          role: event.role,
+          preview: event.preview,
+          stance: event.stance ?? null,
+          cites: event.cites,
+        });
+        break;
+      case "sandbox_scored": {
+        const sums = Object.values(event.breakdown).map(sumOf);
+        this.one(consult, event.move).scored = {
+          score: event.score,
+          out_of: event.out_of,
+          breakdown: event.breakdown,
+          spread: sums.length > 0 ? Math.max(...sums) - Math.min(...sums) : 0,
+          rounds_done: event.rounds_done,
+          degraded: event.degraded ?? [],
+          key_objection: event.key_objection ?? null,
+        };
+        break;
+      }
+      case "pipeline_complete":
+        consult.recommended = event.recommended;
+        consult.other = event.other;
+        break;
+      default:
+        break;
+    }
+  }
+
+  private checked(consult: ConsultView, check: Check): void {
+    const [moveId] = moveOf(check.document);
+    if (moveId !== undefined) {
+      const one = this.one(consult, moveId);
+      one.held = !check.rewrite && verdictOf(check.findings) !== "pass";
+      one.check = check;
+      return;
+    }
+    const at = consult.checks.findIndex((one) => one.document === check.document);
+    consult.checks = at < 0 ? [...consult.checks, check] : consult.checks.with(at, check);
+  }
+
+  private spoke(consult: ConsultView, moveId: string, turn: Turn): void {
+    const round = this.round(consult, moveId, turn.round);
+    round.threads = this.mine(round.threads);
+    const cell = this.mine(round.threads[turn.thread] ?? { critic: null, reply: null, stance: null });
+    round.threads[turn.thread] = cell;
+    if (turn.role === "critic") cell.critic = turn.turn_id;
+    else {
+      cell.reply = turn.turn_id;
+      cell.stance = turn.stance;
+    }
+    this.one(consult, moveId).last_turn = turn;
+  }
+
+  /** The move, which is put in its place where it is new. */
+  private one(consult: ConsultView, moveId: string): MoveView {
+    consult.moves = this.mine(consult.moves);
+    let at = consult.moves.findIndex((one) => one.move_id === moveId);
+    if (at < 0) {
+      at = consult.moves.findIndex((one) => comesBefore(moveId, one.move_id));
+      if (at < 0) at = consult.moves.length;
+      consult.moves.splice(at, 0, emptyMove(moveId));
+    }
+    return this.mineAt(consult.moves, at);
+  }
+
+  private round(consult: ConsultView, moveId: string, round: number): Round {
+    const one = this.one(consult, moveId);
+    one.rounds = this.mine(one.rounds);
+    let at = one.rounds.findIndex((known) => known.round >= round);
+    if (at < 0) at = one.rounds.length;
+    if (one.rounds[at]?.round !== round) one.rounds.splice(at, 0, { round, status: null, threads: {} });
+    return this.mineAt(one.rounds, at);
+  }
+
+  private startAttempt(attempt: number, of: number): void {
+    const code = this.view.code ? this.mine(this.view.code) : this.fresh<CodeView>({ of, attempts: [] });
+    this.view.code = code;
+    code.of = of;
+    if (code.attempts.some((one) => one.attempt === attempt)) return;
+    code.attempts = [...code.attempts, emptyAttempt(attempt)];
+  }
+
+  private code(code: CodeView, event: Envelope): void {
+    const last = code.attempts.at(-1);
+    const patch = (attempt: number, change: Partial<Attempt>) => {
+      code.attempts = patched(code.attempts, (one) => one.attempt === attempt, change);
+    };
+    switch (event.type) {
+      case "output_rejected":
+        if (last) patch(last.attempt, { rejected: [...last.rejected, ...event.problems] });
+        break;
+      case "code_generated":
+        patch(event.attempt, {
+          program: {
+            effect_id: event.effect_id,
+            code_sha256: event.code_sha256,
+            code_lines: event.code_lines,
+            dependencies: event.dependencies,
+            confidence_permille: event.confidence_permille ?? null,
+          },
+        });
+        break;
+      case "executed": {
+        const executed = {
+          exit: event.exit,
+          engine: event.engine,
+          class: event.class,
+          stdout_bytes: event.stdout_bytes,
+          stderr_bytes: event.stderr_bytes,
+          files: event.files ?? {},
+        };
+        patch(event.attempt, event.effect_id.endsWith("/check") ? { checked: executed } : { executed });
+        break;
+      }
+      case "judged":
+        patch(event.attempt, { findings: event.findings, verdict: verdictOf(event.findings) });
+        break;
+      case "critiqued":
+        patch(event.attempt, { critique: event.text });
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** A copy that this batch may change; the thing itself where it is one already. */
+  private mine<T extends object>(value: T): T {
+    if (this.own.has(value)) return value;
+    return this.fresh((Array.isArray(value) ? [...value] : { ...value }) as T);
+  }
+
+  private mineAt<T extends object>(list: T[], at: number): T {
+    const value = this.mine(list[at] as T);
+    list[at] = value;
+    return value;
+  }
+
+  private fresh<T extends object>(value: T): T {
+    this.own.add(value);
+    return value;
+  }
+}
+
+/** The list with the one entry changed that is meant. */
+function patched<T extends object>(list: T[], is: (entry: T) => boolean, change: Partial<T>): T[] {
+  return list.map((entry) => (is(entry) ? { ...entry, ...change } : entry));
+}
+
+function statusAfter(event: Envelope): Status {
+  switch (event.type) {
+    case "run_paused":
+      return { state: "paused", reason: event.reason, detail: event.detail };
+    case "pipeline_complete":
+    case "run_finished":
+      return { state: "complete", verdict: event.verdict };
+    case "run_failed":
+      return { state: "failed", detail: event.detail };
+    case "run_cancelled":
+      return { state: "cancelled" };
+    // Nobody says that a run goes on: it does.
+    default:
+      return { state: "running" };
+  }
+}
+
+function consultation(event: Extract<Envelope, { type: "consult_started" }>): ConsultView {
+  return {
+    ticker: event.ticker,
+    rounds: event.rounds,
+    expected_moves: event.moves,
+    source: event.provenance,
+    expected_calls: event.est_calls,
+    gathered: null,
+    layers: Array.from({ length: LAYERS }, (_, layer) => ({
+      layer,
+      state: "waiting" as const,
+      started_at: null,
+      ended_at: null,
+      artifacts: [],
+    })),
+    agents: [],
+    checks: [],
+    moves: [],
+    recommended: [],
+    other: [],
+  };
+}
+
+function emptyMove(moveId: string): MoveView {
+  return {
+    move_id: moveId,
+    title: null,
+    analyst: null,
+    check: null,
+    held: false,
+    vetoed: false,
+    by_person: false,
+    isolation: null,
+    rounds: [],
+    last_turn: null,
+    scored: null,
+  };
+}
+
+function emptyAttempt(attempt: number): Attempt {
+  return {
+    attempt,
+    rejected: [],
+    program: null,
+    executed: null,
+    checked: null,
+    findings: null,
+    verdict: null,
+    critique: null,
+  };
+}
+
+/** Whether a call shows a model what was wrong with its answer. */
+function asksAgain(effectId: string): boolean {
+  const last = effectId.split("/").at(-1) ?? "";
+  return last === "rewrite" || last.startsWith("ask-");
+}
+
+/** The move that a document is: `m7` of `m7.md`; none for other documents. */
+function moveOf(document: string): string[] {
+  const found = /^(m[0-9]+)\.md$/.exec(document)?.[1];
+  return found === undefined ? [] : [found];
+}
+
+/** `m10` comes after `m9`; what has no number comes last. */
+function comesBefore(one: string, other: string): boolean {
+  const [a, b] = [numberOf(one), numberOf(other)];
+  return a === b ? one < other : a < b;
+}
+
+function numberOf(moveId: string): number {
+  const digits = moveId.replace(/^[^0-9]+/, "");
+  return /^[0-9]+$/.test(digits) ? Number(digits) : Number.MAX_SAFE_INTEGER;
+}
+
+export function sumOf(scores: { [metric in string]: number }): number {
+  return Object.values(scores).reduce((sum, score) => sum + score, 0);
+}

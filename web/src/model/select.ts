@@ -1,0 +1,222 @@
+// What screens ask of a view. Pure, so that live view, replay and print say the same.
+import type { ConsultView, Degradation, MoveView, ObjectionState, RunView } from "../gen/run";
+import type { Cell } from "../viz/heat-strip";
+import type { Strand } from "../viz/strands";
+import { isOver, sumOf } from "./reduce";
+
+export const LAYERS = ["Gather", "Infer", "Analyse", "Debate", "Rank"] as const;
+
+/** The seats of decision makers: those that spoke or scored; the usual three before anyone did. */
+export function seats(consult: ConsultView): string[] {
+  const found = new Set<string>();
+  for (const one of consult.moves) {
+    for (const id of Object.keys(one.scored?.breakdown ?? {})) found.add(id);
+    for (const round of one.rounds) for (const id of Object.keys(round.threads)) if (id !== "all") found.add(id);
+  }
+  return found.size > 0 ? [...found].sort(byNumber) : ["D1", "D2", "D3"];
+}
+
+/** `D10` after `D9`, and words in their order. */
+export function byNumber(one: string, other: string): number {
+  return one.localeCompare(other, "en", { numeric: true });
+}
+
+export type MoveState = "waiting" | "live" | "scored" | "vetoed" | "stopped";
+
+export function moveState(one: MoveView, view: RunView): MoveState {
+  if (one.scored) return "scored";
+  if (one.vetoed) return "vetoed";
+  if (one.rounds.length === 0) return "waiting";
+  return isOver(view.status) || view.status.state === "paused" ? "stopped" : "live";
+}
+
+/** Which round a debate is in, and what it waits for, in words. */
+export function progressWords(one: MoveView, ids: readonly string[]): string {
+  const last = one.rounds.at(-1);
+  if (!last) return "waiting";
+  const replied = ids.filter((id) => last.threads[id]?.reply).length;
+  if (last.status === "critic_responding" || !spoken(last.threads)) return `round ${last.round}, critic`;
+  if (replied < ids.length) return `round ${last.round}, ${ids.length - replied} replying`;
+  return `round ${last.round} done`;
+}
+
+function spoken(threads: MoveView["rounds"][number]["threads"]): boolean {
+  return Object.values(threads).some((cell) => cell.critic || cell.reply);
+}
+
+/** `cells[round][seat]` of a move's heat strip. */
+export function stripOf(one: MoveView, view: RunView, rounds: number, ids: readonly string[]): Cell[][] {
+  const state = moveState(one, view);
+  const total = Math.max(rounds, one.rounds.at(-1)?.round ?? 0);
+  const current = one.rounds.at(-1)?.round;
+  return Array.from({ length: total }, (_, i) => {
+    const round = one.rounds.find((known) => known.round === i + 1);
+    return ids.map((id): Cell => {
+      const cell = round?.threads[id];
+      if (cell?.reply) return cell.stance ?? "unknown";
+      if (state === "live" && round && round.round === current) return "now";
+      return state === "scored" || state === "stopped" ? "skipped" : "later";
+    });
+  });
+}
+
+/** How a strip reads aloud. */
+export function stripWords(cells: readonly (readonly Cell[])[]): string {
+  const flat = cells.flat();
+  const count = (cell: Cell) => flat.filter((one) => one === cell).length;
+  const said = flat.length - count("later") - count("now") - count("skipped");
+  if (said === 0) return "no replies yet";
+  return `${said} replies: ${count("hold")} held, ${count("partial")} gave ground, ${count("concede")} conceded`;
+}
+
+export function strandsOf(view: RunView, consult: ConsultView): { strands: Strand[]; analysts: number } {
+  const analysts = [...new Set(consult.agents.filter((agent) => agent.layer === 2).map((agent) => agent.agent_id))];
+  const ids = seats(consult);
+  const strands = consult.moves.map((one): Strand => {
+    const state = moveState(one, view);
+    const done = one.rounds.filter((round) => round.status === "dm_responded");
+    const conceded = one.rounds.flatMap((round) => {
+      const count = ids.filter((id) => round.threads[id]?.stance === "concede").length;
+      return count * 2 > ids.length ? [round.round - 1] : [];
+    });
+    const rank = consult.recommended.indexOf(one.move_id);
+    return {
+      id: one.move_id,
+      analyst: one.analyst === null ? -1 : analysts.indexOf(one.analyst),
+      passed: one.scored ? one.scored.rounds_done : done.length,
+      conceded: new Set(conceded),
+      state: state === "scored" ? "done" : state === "live" ? "live" : "waiting",
+      rank: rank >= 0 ? rank : undefined,
+    };
+  });
+  return { strands, analysts: Math.max(analysts.length, 1) };
+}
+
+/** How many layers have begun. */
+export function reached(consult: ConsultView): number {
+  return consult.layers.filter((layer) => layer.state !== "waiting").length;
+}
+
+export function personaOf(consult: ConsultView, agentId: string | null): string {
+  if (agentId === null) return "";
+  if (agentId === "you") return "You";
+  return consult.agents.find((agent) => agent.agent_id === agentId)?.persona ?? agentId;
+}
+
+/** What a layer has come to, in a few words. */
+export function layerWords(view: RunView, consult: ConsultView, layer: number): string {
+  const state = consult.layers[layer];
+  const took = seconds(state?.started_at, state?.ended_at);
+  const agents = consult.agents.filter((agent) => agent.layer === layer);
+  switch (layer) {
+    case 0: {
+      if (consult.gathered) return `${consult.gathered.facts} facts${took}`;
+      return state?.state === "running" ? "reading filings" : "filings and facts";
+    }
+    case 1:
+      if (state?.state !== "done") return agents.length > 0 ? `${agents.length} agents` : "F1, F2";
+      return `${state.artifacts.map((name) => name.replace(/\.md$/, "")).join(", ")}${took}`;
+    case 2: {
+      if (state?.state === "waiting") return `${consult.expected_moves} moves`;
+      return `${agents.length} analysts, ${consult.moves.length} moves`;
+    }
+    case 3: {
+      const count = (wanted: MoveState) => consult.moves.filter((one) => moveState(one, view) === wanted).length;
+      const [scored, live, waiting, stopped] = [count("scored"), count("live"), count("waiting"), count("stopped")];
+      if (scored + live + stopped === 0) return `${consult.rounds} rounds each`;
+      return [
+        `${scored} scored`,
+        live > 0 && `${live} in debate`,
+        stopped > 0 && `${stopped} stopped`,
+        waiting > 0 && `${waiting} waiting`,
+      ]
+        .filter(Boolean)
+        .join(", ");
+    }
+    default:
+      return consult.recommended.length > 0 ? `top ${consult.recommended.length}` : "the best three";
+  }
+}
+
+function seconds(from: string | null | undefined, to: string | null | undefined): string {
+  if (!from || !to) return "";
+  const took = (Date.parse(to) - Date.parse(from)) / 1000;
+  if (!(took >= 1)) return "";
+  return took < 120 ? `, ${Math.round(took)} s` : `, ${Math.round(took / 60)} min`;
+}
+
+/** Moves best first: recommended, others in their order, and then those without a rank by score. */
+export function ranked(consult: ConsultView): MoveView[] {
+  const order = [...consult.recommended, ...consult.other];
+  const place = (one: MoveView) => {
+    const at = order.indexOf(one.move_id);
+    return at < 0 ? order.length : at;
+  };
+  return consult.moves
+    .filter((one) => one.scored)
+    .sort((a, b) => place(a) - place(b) || (b.scored?.score ?? 0) - (a.scored?.score ?? 0));
+}
+
+/** Sums by decision maker, in the order of seats. */
+export function sumsOf(one: MoveView, ids: readonly string[]): number[] {
+  return ids.map((id) => sumOf(one.scored?.breakdown[id] ?? {}));
+}
+
+/** The most that one decision maker can give. */
+export function mostPerSeat(one: MoveView, ids: readonly string[]): number {
+  return (one.scored?.out_of ?? 120) / Math.max(1, ids.length);
+}
+
+export function metricsOf(consult: ConsultView): string[] {
+  const found = new Set<string>();
+  for (const one of consult.moves)
+    for (const scores of Object.values(one.scored?.breakdown ?? {}))
+      for (const metric of Object.keys(scores)) found.add(metric);
+  const usual = ["impact", "feasibility", "risk_adjusted_return", "strategic_alignment"];
+  const place = (metric: string) => (usual.includes(metric) ? usual.indexOf(metric) : usual.length);
+  return [...found].sort((a, b) => place(a) - place(b) || a.localeCompare(b));
+}
+
+const METRICS: Record<string, string> = {
+  impact: "Impact",
+  feasibility: "Feasibility",
+  risk_adjusted_return: "Risk-adj. return",
+  strategic_alignment: "Strategic fit",
+};
+
+export function metricName(metric: string): string {
+  return METRICS[metric] ?? metric.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+}
+
+/** What became of the hardest objection. */
+export const OBJECTION: Record<ObjectionState, { tone: "good" | "warn" | "bad"; name: string; short: string }> = {
+  answered: { tone: "good", name: "Answered", short: "Answered" },
+  partly: { tone: "warn", name: "Partly answered", short: "Partly" },
+  open: { tone: "bad", name: "Not answered", short: "Open" },
+  conceded: { tone: "bad", name: "Conceded", short: "Conceded" },
+};
+
+export function degradedWords(one: Degradation): string {
+  switch (one.degraded) {
+    case "ended-early":
+      return `${one.thread} ended after round ${one.after_round}: ${one.why}`;
+    case "unstructured":
+      return `${one.messages} ${one.messages === 1 ? "message" : "messages"} of ${one.thread} had no structure; stances there are unknown`;
+    case "score-from-text":
+      return `the score of ${one.decision_maker} was read from prose`;
+    case "neutral-score":
+      return `${one.decision_maker} gave no score; neutral 5s stand in`;
+    case "truncated":
+      return `older rounds of ${one.chain} were summarised`;
+    default:
+      return "not as it should be";
+  }
+}
+
+/** Whether the evidence was written by a model; said on every screen. */
+export function isSynthetic(consult: ConsultView): boolean {
+  return consult.source === "synthetic" || consult.gathered?.provenance.from === "synthetic";
+}
+
+/** Scores this close are not a ranking: a point or two is noise of one debate. */
+export const TOO_CLOSE = 2;

@@ -1,0 +1,84 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Link, NavLink, useLocation } from "react-router";
+import { CommandMenu } from "./ui/command";
+import { Icon } from "./ui/icon";
+
+export function Logo() {
+  return (
+    <svg width="24" height="20" viewBox="0 0 24 20" aria-hidden="true">
+      <g fill="none" stroke="currentColor" strokeLinecap="round">
+        <path d="M7 1v4.2M7 14.8V19M12 1v5.6M12 13.4V19M17 1v7M17 12v7" strokeWidth="2.2" />
+        <path d="M1 10h22" strokeWidth="1.5" />
+      </g>
+    </svg>
+  );
+}
+
+/** The frame of every page: bar, navigation, search; the page itself is `main`. */
+export function Shell({ children }: { children: ReactNode }) {
+  const [searching, setSearching] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  const shown = useRef(pathname);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setSearching(true);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+  useEffect(() => {
+    if (shown.current === pathname) return;
+    shown.current = pathname;
+    // A new page begins at its top, for eyes and for screen readers.
+    scrollTo(0, 0);
+    main.current?.focus({ preventScroll: true });
+  }, [pathname]);
+  return (
+    <>
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      <header className="top">
+        <Link className="logo" to="/" aria-label="Moothall home">
+          <Logo />
+          Moothall
+        </Link>
+        <nav className="nav" aria-label="Main">
+          <NavLink to="/" end className={pathname.startsWith("/runs") || pathname === "/compare" ? "on" : undefined}>
+            Runs
+          </NavLink>
+          <NavLink to="/tasks">Tasks</NavLink>
+          <NavLink to="/settings">Settings</NavLink>
+        </nav>
+        <span className="sp" />
+        <button type="button" className="find" onClick={() => setSearching(true)}>
+          <Icon name="search" />
+          <span className="ft">Search or jump</span>
+          <span className="kbd" aria-hidden="true">
+            Ctrl K
+          </span>
+        </button>
+        <button type="button" className="btn icon ghost" aria-label="Switch theme" onClick={switchTheme}>
+          <Icon name="theme" />
+        </button>
+      </header>
+      <main id="main" tabIndex={-1} ref={main}>
+        {children}
+      </main>
+      {searching && <CommandMenu onClose={() => setSearching(false)} />}
+    </>
+  );
+}
+
+function switchTheme(): void {
+  const { dataset } = document.documentElement;
+  dataset["theme"] = dataset["theme"] === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem("moothall-theme", dataset["theme"]);
+  } catch {
+    // Without storage it holds for this page.
+  }
+}
