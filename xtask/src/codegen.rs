@@ -38,6 +38,7 @@ const WRITTEN_BY_TESTS: &[&[&str]] = &[
     &["cargo", "test", "--quiet", "--locked", "-p", "moothall", "--test", "it", "web_fixtures"],
     &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "web_fixtures"],
     &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "--lib", "generated_tests"],
+    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-server", "--lib", "generated_tests"],
 ];
 
 impl Generated {

@@ -67,8 +67,34 @@ pub struct About {
     pub cap_micro_usd: Option<MicroUsd>,
     /// The most tokens that it may use.
     pub cap_tokens: Option<u64>,
+    /// Who debates and scores, in a consultation.
+    pub committee: Option<Seats>,
     /// Whether somebody drives it at the moment. A run that is neither driven nor over can go on.
     pub driven: bool,
+}
+
+/// Who sits on a committee, for the names beside what they say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Seats {
+    /// What the committee is called.
+    pub name: String,
+    /// Who attacks.
+    pub critic: Seat,
+    /// Who defends and scores, in the order of their threads.
+    pub decision_makers: Vec<Seat>,
+    /// What is scored.
+    pub metrics: Vec<Seat>,
+}
+
+/// A seat or a metric: how events name it, and what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Seat {
+    /// `D2`.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
 }
 
 /// Whether a run goes on.

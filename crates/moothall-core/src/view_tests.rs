@@ -12,6 +12,7 @@ fn about() -> About {
         created_at: "2026-01-05T09:00:00.000Z".to_owned(),
         cap_micro_usd: None,
         cap_tokens: None,
+        committee: None,
         driven: true,
     }
 }

@@ -5,6 +5,7 @@
 //! machine, and a lock on a file says which.
 
 mod children;
+mod consultation;
 mod debate_rooms;
 mod documents;
 mod driver;
@@ -22,6 +23,7 @@ mod rooms;
 mod sandboxes;
 mod sources;
 
+pub use crate::consultation::Consultation;
 pub use crate::debate_rooms::DebateRooms;
 pub use crate::documents::{DocumentFolder, Documents};
 pub use crate::driver::{Driver, Ended, Pause, cancel};

@@ -286,6 +286,24 @@ impl Store for SqliteStore {
         })
     }
 
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
+        Box::pin(async move {
+            // One parameter for all of them: whoever follows thousands of runs asks one question.
+            let ids = commit::text("the ids", &ids)?;
+            let rows: Vec<(String, i64)> = sqlx::query_as(
+                "SELECT run_id, head FROM json_each(?) JOIN runs ON run_id = json_each.value",
+            )
+            .bind(ids)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            let head = |(id, head): &(String, i64)| {
+                Ok((rows::run_id(id)?, u64::try_from(*head).unwrap_or_default()))
+            };
+            rows.iter().map(head).collect()
+        })
+    }
+
     fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
         let id = id.clone();
         Box::pin(async move { artifacts::keep(&self.writer, &id, content).await })

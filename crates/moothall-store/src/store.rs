@@ -104,6 +104,10 @@ pub trait Store: Debug + Send + Sync {
     /// deleted.
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>>;
 
+    /// How many events each of these runs has; a run that does not exist is left out. It is asked
+    /// several times a second, by whoever follows runs that another process may drive.
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>>;
+
     /// Keeps a file of a run under the hash of its bytes, which is returned. To keep it twice is to
     /// keep it once.
     ///

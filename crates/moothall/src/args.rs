@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod runs;
 pub(crate) mod sandbox;
+mod serve;
 mod sources;
 
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ use moothall_core::model::ModelName;
 pub(crate) use self::access::{CreateTokenArgs, Lifetime, TeamCommand, TokenCommand};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::consult::{ConsultArgs, DebateEngine, RoleName};
+pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
@@ -38,7 +39,8 @@ pub(crate) use self::runs::{
     ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
-pub(crate) use self::sources::{NewsArg, Subject};
+pub(crate) use self::serve::ServeArgs;
+pub(crate) use self::sources::{NewsArg, SourceArg, Subject};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -87,6 +89,8 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     /// Set up model and contact in a few questions, and see a demonstration
     Init(InitArgs),
+    /// Watch and start runs in the browser, and over HTTP
+    Serve(ServeArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
     Consult(Box<ConsultArgs>),
     /// Show, check and make committees: who proposes, attacks and scores moves

@@ -31,6 +31,7 @@ mod resume;
 mod run;
 mod runs;
 mod sandbox;
+mod serve;
 mod show;
 mod team;
 mod token;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
         Command::Init(args) => init::run(&global, &args),
+        Command::Serve(args) => serve::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
         Command::Pause(args) => pause::run(&global, &args),

@@ -73,12 +73,12 @@ impl Context {
         }
         let with_keys: Vec<&str> = self.keys.providers().collect();
         match with_keys.as_slice() {
-            [] => {
-                Err(CliError::usage("no model is chosen and no API key is set").with_hint(format!(
+            [] => Err(CliError::usage("no model is chosen and no API key is set")
+                .with_hint(format!(
                     "{}; or try `--model demo`, which needs no key",
                     self.keys.hint(USUAL_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
-                )))
-            }
+                ))
+                .with_code("key-missing")),
             [only] => self.default_model(only),
             several if several.contains(&USUAL_PROVIDER) => self.default_model(USUAL_PROVIDER),
             several => Err(CliError::usage(format!(
@@ -141,7 +141,8 @@ impl Context {
         if provider.needs_key() && self.keys.get(name).is_none() {
             let hint = self.keys.hint(name).unwrap_or("set its environment variable");
             return Err(CliError::usage(format!("there is no API key for {name}"))
-                .with_hint(format!("{hint}; or try `--model demo`, which needs no key")));
+                .with_hint(format!("{hint}; or try `--model demo`, which needs no key"))
+                .with_code("key-missing"));
         }
         self.refuse_stray_key(provider)
     }

@@ -51,12 +51,14 @@ pub struct CliError {
     pub message: String,
     /// The cure, when we know it.
     pub hint: Option<String>,
+    /// A word for programs that ask over HTTP, where the cause has one of its own.
+    pub(crate) code: Option<&'static str>,
     source: Option<anyhow::Error>,
 }
 
 impl CliError {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, source: None }
+        Self { exit, message: message.into(), hint: None, code: None, source: None }
     }
 
     /// An error of [`Exit::Usage`].
@@ -72,6 +74,12 @@ impl CliError {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -133,9 +141,9 @@ impl From<anyhow::Error> for CliError {
             return Self::without_outermost(Exit::Failed, None, error);
         };
         let outermost = error.chain().next().is_some_and(|cause| cause.is::<Self>());
-        let (exit, hint) = (inner.exit, inner.hint.clone());
+        let (exit, hint, code) = (inner.exit, inner.hint.clone(), inner.code);
         if !outermost {
-            return Self::without_outermost(exit, hint, error);
+            return Self { code, ..Self::without_outermost(exit, hint, error) };
         }
         error.downcast().unwrap_or_else(|error| Self::without_outermost(exit, hint, error))
     }
@@ -145,7 +153,7 @@ impl CliError {
     /// The outermost message becomes the message; the chain is kept, and `render` says the
     /// outermost part only once.
     fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
-        Self { exit, message: error.to_string(), hint, source: Some(error) }
+        Self { exit, message: error.to_string(), hint, code: None, source: Some(error) }
     }
 }
 

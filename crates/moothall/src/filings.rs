@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
-use moothall_core::evidence::Evidence;
-use moothall_engine::edgar::{Contact, EdgarClient, EdgarOptions, Endpoints, Patience};
+use moothall_core::evidence::{Evidence, TickerTable};
+use moothall_engine::edgar::{
+    Contact, EdgarClient, EdgarFile, EdgarOptions, Endpoints, Freshness, Patience,
+};
 use moothall_engine::{
     DocumentFolder, GatherError, GatherFuture, Gatherer, Gathering, NewsSource, Origin, Sources,
 };
@@ -14,8 +16,12 @@ use moothall_engine::{
 use crate::args::NewsArg;
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
 use crate::error::{CliError, Exit};
+use crate::local::now_ms;
 use crate::offline::{BUNDLED_TICKER, Recording, RecordingServer};
 use crate::pdf_sandbox::PdfSandbox;
+
+/// How long the list of companies is not asked for again.
+const TICKERS_ARE_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where evidence is read: the SEC's service, or a recording that is served while this lives, the
 /// user's documents, headlines.
@@ -86,30 +92,55 @@ impl Filings {
         Ok(Self { sources, pdf: None, _server: Some(server) })
     }
 
-    fn of_service(loaded: &Loaded) -> Result<Self, CliError> {
+    fn client_of_service(loaded: &Loaded) -> Result<EdgarClient, CliError> {
         refuse_stray_addresses(loaded)?;
         let section = &loaded.resolved.config.evidence;
-        let endpoints = Endpoints { data: section.data_url.clone(), www: section.www_url.clone() };
-        let origin = if endpoints == Endpoints::sec() {
+        Ok(EdgarClient::new(EdgarOptions {
+            endpoints: endpoints(section),
+            contact: contact(section)?,
+            cache: Some(loaded.places.folders.cache.join("edgar")),
+            patience: Patience::default(),
+        }))
+    }
+
+    fn of_service(loaded: &Loaded) -> Result<Self, CliError> {
+        let client = Self::client_of_service(loaded)?;
+        let section = &loaded.resolved.config.evidence;
+        let origin = if endpoints(section) == Endpoints::sec() {
             Origin::Service
         } else {
             Origin::Recording { name: section.data_url.clone() }
         };
-        let client = EdgarClient::new(EdgarOptions {
-            endpoints,
-            contact: contact(section)?,
-            cache: Some(loaded.places.folders.cache.join("edgar")),
-            patience: Patience::default(),
-        });
         let sources = Sources::default().with_filings(Gatherer::new(client, origin));
         Ok(Self { sources, pdf: None, _server: None })
     }
 
+    /// Companies that can be asked about, by their symbols: those of a recording, or the SEC's.
+    pub(crate) async fn tickers(
+        loaded: &Loaded,
+        offline: Option<&Path>,
+    ) -> Result<TickerTable, CliError> {
+        let file = EdgarFile::Tickers;
+        let bytes = match offline {
+            Some(folder) => Recording::in_folder(folder)?.read(&file.path()).unwrap_or_default(),
+            None => {
+                let client = Self::client_of_service(loaded)?;
+                let document = client.get(&file, Freshness::For(TICKERS_ARE_FRESH), now_ms()).await;
+                document.map_err(unread)?.bytes.to_vec()
+            }
+        };
+        TickerTable::parse(&bytes).map_err(unread)
+    }
+
+    /// The company that comes with the program.
+    pub(crate) fn bundled_tickers() -> Result<TickerTable, CliError> {
+        let bytes = Recording::Bundled.read(&EdgarFile::Tickers.path()).unwrap_or_default();
+        TickerTable::parse(&bytes).map_err(unread)
+    }
+
     /// Gathers what is asked for, now.
     pub(crate) async fn gather(&self, request: &GatherRequest) -> Result<Evidence, CliError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        self.sources.gather(request, now_ms).await.map_err(failure)
+        self.sources.gather(request, now_ms()).await.map_err(failure)
     }
 }
 
@@ -126,6 +157,16 @@ pub(crate) fn news_source(news: &NewsArg) -> NewsSource {
         NewsArg::Rss(url) => NewsSource::Feed { url: url.clone() },
         NewsArg::File(path) => NewsSource::File { path: path.clone() },
     }
+}
+
+fn endpoints(section: &EvidenceSection) -> Endpoints {
+    Endpoints { data: section.data_url.clone(), www: section.www_url.clone() }
+}
+
+fn unread(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
+    CliError::failed("the list of companies cannot be read")
+        .with_source(error)
+        .with_code("evidence-unavailable")
 }
 
 fn contact(section: &EvidenceSection) -> Result<Option<Contact>, CliError> {
@@ -164,7 +205,15 @@ fn failure(error: GatherError) -> CliError {
         | GatherFailureKind::NoDocuments => Exit::Usage,
         _ => Exit::Failed,
     };
-    let failed = CliError::new(exit, error.detail);
+    let code = match error.kind {
+        GatherFailureKind::UnknownTicker => "unknown-ticker",
+        GatherFailureKind::AmbiguousTicker => "ambiguous-ticker",
+        GatherFailureKind::Stale => "stale-company",
+        GatherFailureKind::NoFacts => "no-facts",
+        GatherFailureKind::NoContact => "no-contact",
+        _ => "evidence-unavailable",
+    };
+    let failed = CliError::new(exit, error.detail).with_code(code);
     match error.hint {
         Some(hint) => failed.with_hint(hint),
         None => failed,

@@ -17,6 +17,7 @@ mod local;
 mod logging;
 mod notice;
 mod offline;
+mod pace;
 mod pdf_sandbox;
 mod terminal;
 

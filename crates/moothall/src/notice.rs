@@ -153,7 +153,7 @@ pub(crate) async fn conclude<T>(
 }
 
 /// Tells whoever wants to know. Returns when they know, or when nobody can be told.
-async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
+pub(crate) async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
     let section = &loaded.resolved.config.notify;
     let Some(news) = news.filter(|_| section.desktop || section.webhook.is_some()) else { return };
     if is_from_a_stranger(loaded) {

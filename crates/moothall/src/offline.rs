@@ -64,7 +64,7 @@ impl Recording {
     }
 
     /// The file that answers a request for this path.
-    fn read(&self, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
         let file = layout::file_of(path)?;
         match self {
             Self::Folder(root) => read_inside(root, &file),

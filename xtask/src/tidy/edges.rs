@@ -48,10 +48,18 @@ pub(crate) const TABLE: &[Row] = &[
             "moothall-models",
             "moothall-pdf",
             "moothall-sandbox",
+            "moothall-server",
             "moothall-store",
+            "moothall-ui",
             "moothall-core",
         ],
         tests_use: &["moothall-testkit"],
+    },
+    // It drives nothing: the program behind it is a port that the program fills.
+    Row {
+        name: "moothall-server",
+        uses: &["moothall-engine", "moothall-store", "moothall-ui", "moothall-core"],
+        tests_use: &[],
     },
     Row {
         name: "moothall-engine",

@@ -191,7 +191,7 @@ impl ConsultView {
                 vetoed.iter().for_each(|move_id| self.one(move_id).vetoed = true);
                 for move_id in edited.iter().chain(added) {
                     let one = self.one(move_id);
-                    one.title = titles.get(move_id).cloned().or(one.title.take());
+                    one.title = titles.get(move_id).cloned().or_else(|| one.title.take());
                     one.by_person = true;
                 }
             }

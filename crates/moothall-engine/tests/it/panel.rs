@@ -356,6 +356,9 @@ impl Store for Dying {
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
         self.inner.events(id, after, limit)
     }
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
+        self.inner.heads(ids)
+    }
     fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
         self.inner.keep_artifact(id, content)
     }

@@ -56,14 +56,14 @@ fn read(file: &Path) -> Result<String, CliError> {
 }
 
 /// A text and what the check says about it.
-struct Checked {
+pub(super) struct Checked {
     /// The sentence of each claim, in the same order.
     claims: Vec<(Claim, String)>,
     findings: Vec<Finding>,
 }
 
 impl Checked {
-    fn of(text: &str, evidence: &Evidence) -> Self {
+    pub(super) fn of(text: &str, evidence: &Evidence) -> Self {
         let checker = Checker::new(Known::from(evidence));
         let mut claims = Vec::new();
         let mut findings = Vec::new();
@@ -151,7 +151,7 @@ impl Checked {
         text
     }
 
-    fn report(&self, file: &Path, evidence: &Evidence) -> Value {
+    pub(super) fn report(&self, file: &Path, evidence: &Evidence) -> Value {
         let sheet = evidence.sheet.as_ref();
         let support = self.support();
         let claim = |(claim, sentence): &(Claim, String)| {

@@ -13,15 +13,17 @@ mod report;
 mod screen;
 mod show;
 mod summary;
+mod unseen;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{Consult, ConsultInput, EvidenceSource, Review};
+use moothall_core::consult::{Change, Consult, ConsultInput, EvidenceSource, Review};
 use moothall_core::evidence::Evidence;
 use moothall_engine::RunRecord;
 use moothall_models::{Budget, Ledger};
+use moothall_store::Store;
 
 use self::drive::{Left, drive};
 use self::estimate::{Bill, Cap};
@@ -45,6 +47,7 @@ pub(super) use self::reading::Reading;
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
+pub(super) use self::unseen::{Opened, Planned};
 
 /// How long the sandboxes of a run that somebody left may take to be gone.
 const CLEANING_UP: Duration = Duration::from_secs(3);
@@ -153,7 +156,7 @@ async fn says(local: &Local, record: &RunRecord, json: bool) -> anyhow::Result<O
     if !record.waits_for_person() {
         return Ok(None);
     }
-    let changes = local.store.changes(&record.row.run_id).await.map_err(local::broken)?;
+    let changes = changes(&*local.store, record).await?;
     if !json {
         let said = match changes.len() {
             0 => "the moves stand as they are".to_owned(),
@@ -163,6 +166,10 @@ async fn says(local: &Local, record: &RunRecord, json: bool) -> anyhow::Result<O
         terminal::note(&format!("{DIM}{said}{DIM:#}\n"));
     }
     Ok(Some(Review { changes }))
+}
+
+async fn changes(store: &dyn Store, record: &RunRecord) -> Result<Vec<Change>, CliError> {
+    store.changes(&record.row.run_id).await.map_err(local::broken)
 }
 
 /// What is worth telling somebody who is not here. Whoever interrupts a run is here.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Interruptible, block_on};
 use crate::args::{EvidenceFlags, FactsArgs, Global};
-use crate::config;
+use crate::config::{self, Loaded};
 use crate::error::{CliError, Exit};
 use crate::filings::Filings;
 use crate::logging;
@@ -64,24 +64,32 @@ pub(super) fn gather(
         documents: files.map(DocumentFolder::label),
         news: None,
     };
-    let work = async {
-        let mut filings = match ticker {
-            Some(ticker) => {
-                Filings::open(&loaded, flags.offline.as_deref(), ticker.as_str()).await?
-            }
-            None => Filings::none(),
-        };
-        if let Some(folder) = files {
-            filings = filings.with_documents(folder, PdfSandbox::new(&loaded, None, false));
-        }
-        let gathered = filings.gather(&request).await;
-        filings.shut_down().await;
-        gathered
-    };
+    let work = gathered(&loaded, &request, files, flags.offline.as_deref());
     match block_on(work)? {
         Interruptible::Done(evidence) => Ok(evidence?),
         Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled").into()),
     }
+}
+
+/// The evidence that a request asks for.
+pub(super) async fn gathered(
+    loaded: &Loaded,
+    request: &GatherRequest,
+    files: Option<&Path>,
+    offline: Option<&Path>,
+) -> Result<Evidence, CliError> {
+    let mut filings = match request.source {
+        EvidenceSource::Files => Filings::none(),
+        EvidenceSource::Filings | EvidenceSource::Synthetic => {
+            Filings::open(loaded, offline, &request.ticker).await?
+        }
+    };
+    if let Some(folder) = files {
+        filings = filings.with_documents(folder, PdfSandbox::new(loaded, None, false));
+    }
+    let gathered = filings.gather(request).await;
+    filings.shut_down().await;
+    gathered
 }
 
 /// The numbers. Evidence from filings always has some.
@@ -250,7 +258,7 @@ fn csv(rows: &[FactRow]) -> String {
     text
 }
 
-fn report(evidence: &Evidence, sheet: &Sheet) -> Value {
+pub(super) fn report(evidence: &Evidence, sheet: &Sheet) -> Value {
     let link = |accession: &str| (!evidence.company.fictional).then(|| sheet.link(accession));
     let event = |event: &FilingEvent| {
         let mut value = json!(event);

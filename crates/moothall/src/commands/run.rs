@@ -3,6 +3,7 @@
 mod drive;
 mod kept;
 mod report;
+mod unseen;
 mod view;
 mod wanted;
 
@@ -17,8 +18,10 @@ use moothall_sandbox::image::ImageStore;
 use serde_json::json;
 
 use self::drive::{Ready, SharedView, drive, shown, watched, workflow};
-use self::kept::{Kept, Settings};
+pub(super) use self::kept::Kept;
+use self::kept::Settings;
 use self::report::Report;
+pub(super) use self::unseen::Opened;
 use self::view::{Audience, View};
 use self::wanted::Wanted;
 use super::resume::{Found, refuse_if_over, unlocked};

@@ -18,6 +18,7 @@ use super::reading::{titles, view};
 use super::screen::{SharedScreen, TICK, shown};
 use crate::error::CliError;
 use crate::local::{self, Local};
+use crate::pace::Pace;
 
 /// How long answers that are under way are waited for after Ctrl-C. They are paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,16 +51,9 @@ pub(super) async fn drive(
     screen: &SharedScreen,
 ) -> anyhow::Result<Left> {
     let store = &local.store;
-    let mut workflow =
-        Consult::new(kept.consult.clone()).map_err(|error| CliError::usage(error.to_string()))?;
-    let models = Arc::new(ModelPerformer::new(Arc::clone(&ready.gateway), Arc::new(ledger)));
-    let performer = Arc::new(GatherPerformer::new(models, ready.filings.clone()));
-    let parallel = kept.settings.parallel_moves.unwrap_or(15).max(1) as usize;
+    let mut workflow = workflow(kept)?;
     let seen = Arc::clone(screen);
-    let driver = Driver::new(Arc::clone(store), performer, run_id.clone())
-        .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
-        .parallel_children(parallel)
-        .walls(ready.walls.clone())
+    let driver = driver(ready, store, run_id, kept, ledger, Pace::NONE)
         .person_says(person_says)
         .on_event(move |stored| shown(&seen).event(stored));
     // Boxed: hundreds of calls under way are large.
@@ -71,6 +65,29 @@ pub(super) async fn drive(
     }
     shown(screen).close();
     left
+}
+
+/// The workflow of a consultation, or why there is none.
+pub(super) fn workflow(kept: &Kept) -> Result<Consult, CliError> {
+    Consult::new(kept.consult.clone()).map_err(|error| CliError::usage(error.to_string()))
+}
+
+/// A driver for it that nobody hears and nobody answers yet.
+pub(super) fn driver(
+    ready: &Ready,
+    store: &Arc<dyn Store>,
+    run_id: &RunId,
+    kept: &Kept,
+    ledger: Ledger,
+    pace: Pace,
+) -> Driver {
+    let models = Arc::new(ModelPerformer::new(Arc::clone(&ready.gateway), Arc::new(ledger)));
+    let performer = pace.slow(Arc::new(GatherPerformer::new(models, ready.filings.clone())));
+    let parallel = kept.settings.parallel_moves.unwrap_or(15).max(1) as usize;
+    Driver::new(Arc::clone(store), performer, run_id.clone())
+        .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
+        .parallel_children(parallel)
+        .walls(ready.walls.clone())
 }
 
 /// Whatever else is asked of the store is asked in a task of its own: the driver may hold the
@@ -152,7 +169,7 @@ impl Stop {
     }
 }
 
-fn broken(error: EngineError) -> CliError {
+pub(super) fn broken(error: EngineError) -> CliError {
     match error {
         EngineError::Store(error) => local::broken(error),
         EngineError::JournalMismatch { .. } => {

@@ -71,7 +71,7 @@ fn label(folder: &Path) -> Result<String, CliError> {
     Ok(DocumentFolder::label(&whole))
 }
 
-fn refusal(error: InvalidConsult) -> CliError {
+pub(super) fn refusal(error: InvalidConsult) -> CliError {
     let refused = CliError::usage(error.to_string());
     match error {
         InvalidConsult::Ticker(_) => {

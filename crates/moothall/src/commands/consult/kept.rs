@@ -20,13 +20,13 @@ use crate::local;
 #[serde(deny_unknown_fields)]
 pub(in crate::commands) struct Kept {
     pub(in crate::commands) consult: ConsultInput,
-    pub(super) settings: Settings,
+    pub(in crate::commands) settings: Settings,
 }
 
 /// What the flags of the command said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Settings {
+pub(in crate::commands) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) isolation: Option<DebateEngine>,
     #[serde(default)]
@@ -34,9 +34,9 @@ pub(super) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parallel_moves: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) budget_micro_usd: Option<MicroUsd>,
+    pub(in crate::commands) budget_micro_usd: Option<MicroUsd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) budget_tokens: Option<u64>,
+    pub(in crate::commands) budget_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) base_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,10 @@ impl Settings {
     }
 
     /// The settings that stand for configuration keys.
-    pub(super) fn flags(&self, model: Option<&ModelName>) -> Result<toml::Table, CliError> {
+    pub(in crate::commands) fn flags(
+        &self,
+        model: Option<&ModelName>,
+    ) -> Result<toml::Table, CliError> {
         let base_url = self.base_url.as_deref();
         Flags::of_calls(self.budget_micro_usd, self.budget_tokens, base_url, model)
     }

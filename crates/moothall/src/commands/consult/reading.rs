@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use moothall_core::consult::NOTHING;
-use moothall_core::report::{self, ConsultView, Paper, RunFacts};
+use moothall_core::report::{self, ConsultView, DeriveFault, Paper, RunFacts};
 use moothall_core::view::asks_again;
-use moothall_core::{EffectId, EffectResult, debate};
-use moothall_engine::RunRecord;
+use moothall_core::{EffectId, debate};
+use moothall_engine::{Consultation, RunRecord};
 use serde_json::{Value, json};
 
 use super::kept::Kept;
@@ -26,8 +26,9 @@ impl Reading {
     /// Reads a run as far as its answers go.
     pub(in crate::commands) fn of(record: &RunRecord) -> Result<Self, CliError> {
         let kept = Kept::read(&record.row.input)?;
-        let view = view(&kept, record)?;
-        let facts = facts(&kept, record);
+        let Consultation { view, facts } = Consultation::of(record)
+            .ok_or_else(|| CliError::failed("the run is no consultation"))?
+            .map_err(underivable)?;
         Ok(Self { kept, view, facts })
     }
 
@@ -140,29 +141,13 @@ pub(super) fn titles(view: &ConsultView) -> impl Iterator<Item = (String, String
 
 pub(super) fn view(kept: &Kept, record: &RunRecord) -> Result<ConsultView, CliError> {
     let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-    ConsultView::of(&kept.consult, answer, &record.approvals).map_err(|error| {
-        CliError::failed("what the run was answered does not make a consultation")
-            .with_source(error)
-            .with_hint("another version of moothall may have driven it")
-    })
+    ConsultView::of(&kept.consult, answer, &record.approvals).map_err(underivable)
 }
 
-fn facts(kept: &Kept, record: &RunRecord) -> RunFacts {
-    let replied = record.journal.iter().filter(|(_, entry)| {
-        matches!(entry.result, EffectResult::ModelReplied(_) | EffectResult::ModelFailed(_))
-    });
-    let (extra, calls): (Vec<_>, Vec<_>) = replied.partition(|(id, _)| asks_again(id));
-    let started = words::time(record.row.created_at_ms);
-    RunFacts {
-        run_id: record.row.run_id.to_string(),
-        build: record.row.build.clone(),
-        started_on: started.split('T').next().unwrap_or_default().to_owned(),
-        calls: (calls.len() + extra.len()) as u64,
-        extra_calls: extra.len() as u64,
-        usage: record.usage(),
-        cost: record.cost(),
-        demonstration: kept.consult.models.distinct().iter().any(|model| model.is_demo()),
-    }
+fn underivable(error: DeriveFault) -> CliError {
+    CliError::failed("what the run was answered does not make a consultation")
+        .with_source(error)
+        .with_hint("another version of moothall may have driven it")
 }
 
 /// Calls that score without a debate: doing nothing, and the baseline. Those that ask again are not

@@ -23,6 +23,7 @@ use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::isolation;
 use crate::local::{self, Local};
+use crate::pace::Pace;
 
 /// How often a waiting line is drawn again.
 const TICK: Duration = Duration::from_millis(250);
@@ -108,19 +109,12 @@ pub(super) async fn drive(
     let (model, task_bytes) = (input.model.clone(), input.task.len());
     have_inputs(&**store, run_id, &input).await?;
     let mut workflow = workflow(input)?;
-    let models = Arc::new(ModelPerformer::new(Arc::clone(&ready.gateway), Arc::new(ledger)));
-    let performer = Arc::new(SandboxPerformer::new(
-        models.clone(),
-        ready.executor.clone(),
-        Arc::clone(store),
-        run_id.clone(),
-    ));
+    let (models, driver) = driver(ready, store, run_id, ledger, Pace::NONE);
     let (seen, run) = (Arc::clone(view), run_id.clone());
-    let driver =
-        Driver::new(Arc::clone(store), performer, run_id.clone()).on_event(move |stored| {
-            log(stored, &model, task_bytes);
-            shown(&seen).event(&run, stored);
-        });
+    let driver = driver.on_event(move |stored| {
+        log(stored, &model, task_bytes);
+        shown(&seen).event(&run, stored);
+    });
     let ended = watched(view, driver.drive(&mut workflow)).await;
     let ended = match ended {
         Interruptible::Done(ended) => ended?,
@@ -140,9 +134,27 @@ pub(super) async fn drive(
     Ok(ended)
 }
 
+/// A driver that nobody hears yet, and who asks its models.
+pub(super) fn driver(
+    ready: &Ready,
+    store: &Arc<dyn Store>,
+    run_id: &RunId,
+    ledger: Ledger,
+    pace: Pace,
+) -> (Arc<ModelPerformer>, Driver) {
+    let models = Arc::new(ModelPerformer::new(Arc::clone(&ready.gateway), Arc::new(ledger)));
+    let performer = pace.slow(Arc::new(SandboxPerformer::new(
+        models.clone(),
+        ready.executor.clone(),
+        Arc::clone(store),
+        run_id.clone(),
+    )));
+    (models, Driver::new(Arc::clone(store), performer, run_id.clone()))
+}
+
 /// A process that is killed right after it made a run leaves one without its inputs. Nobody should
 /// pay a model to find out.
-async fn have_inputs(
+pub(super) async fn have_inputs(
     store: &dyn Store,
     run_id: &RunId,
     input: &ReflexionInput,
@@ -170,7 +182,7 @@ fn attempts(outcome: &Outcome) -> u32 {
 }
 
 /// What operators read. Of the task only its size: it may hold anything.
-fn log(stored: &StoredEvent, model: &ModelName, task_bytes: usize) {
+pub(super) fn log(stored: &StoredEvent, model: &ModelName, task_bytes: usize) {
     match &stored.event.body {
         RunEventBody::RunStarted { .. } => {
             tracing::info!(target: "moothall::run", task_bytes, "agent workflow started");

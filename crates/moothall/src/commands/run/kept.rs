@@ -18,23 +18,23 @@ use crate::local;
 /// The input of a run. Keys are not in it: they are where they are when the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Kept {
-    pub(super) reflexion: ReflexionInput,
-    pub(super) settings: Settings,
+pub(in crate::commands) struct Kept {
+    pub(in crate::commands) reflexion: ReflexionInput,
+    pub(in crate::commands) settings: Settings,
 }
 
 /// What the flags of the command said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Settings {
+pub(in crate::commands) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) isolation: Option<EngineChoice>,
     #[serde(default)]
     pub(super) allow_shared_kernel: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) budget_micro_usd: Option<MicroUsd>,
+    pub(in crate::commands) budget_micro_usd: Option<MicroUsd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) budget_tokens: Option<u64>,
+    pub(in crate::commands) budget_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) base_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ impl Settings {
     }
 
     /// The settings that stand for configuration keys.
-    pub(super) fn flags(
+    pub(in crate::commands) fn flags(
         &self,
         model: Option<&moothall_core::model::ModelName>,
     ) -> Result<toml::Table, CliError> {
@@ -82,7 +82,7 @@ impl Settings {
 
 impl Kept {
     /// What a run was started with.
-    pub(super) fn read(input: &Value) -> Result<Self, CliError> {
+    pub(in crate::commands) fn read(input: &Value) -> Result<Self, CliError> {
         local::read_input(input)
     }
 }

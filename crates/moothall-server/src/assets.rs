@@ -1,0 +1,45 @@
+//! The web UI.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::Problem;
+
+/// Answers everything that is not the API: a file of the web UI, or its page.
+pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !matches!(method, Method::GET | Method::HEAD) {
+        return not_found();
+    }
+    let Some(asset) = moothall_ui::asset(uri.path(), text(header::ACCEPT_ENCODING)) else {
+        return not_found();
+    };
+    let cache = match asset.immutable {
+        true => "public, max-age=31536000, immutable",
+        false => "no-cache",
+    };
+    let mut response = if text(header::IF_NONE_MATCH) == asset.etag {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let body = Body::from(asset.bytes.into_owned());
+        ([(header::CONTENT_TYPE, asset.content_type)], body).into_response()
+    };
+    let headers = response.headers_mut();
+    let mut say = |name, value: &str| {
+        if let Ok(value) = value.parse() {
+            headers.insert(name, value);
+        }
+    };
+    say(header::CACHE_CONTROL, cache);
+    say(header::ETAG, &asset.etag);
+    say(header::VARY, "accept-encoding");
+    if let Some(encoding) = asset.encoding {
+        say(header::CONTENT_ENCODING, encoding);
+    }
+    response
+}
+
+fn not_found() -> Response {
+    Problem::not_found("there is nothing at this address").into_response()
+}

@@ -1,0 +1,135 @@
+//! What a person does to a run: cancel, pause, resume, approve.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use moothall_core::RunId;
+use moothall_core::access::Scope;
+use moothall_core::consult::{Approval, Ranked};
+use moothall_engine::{Consultation, RunRecord};
+use moothall_store::{RunRow, Wish};
+
+use crate::router::{Body, OptionalBody};
+use crate::wire::{Accepted, ApproveMove, Approved, ResumeRun};
+use crate::{App, Problem, Who};
+
+/// The longest name and note that are kept.
+const MAX_BY_CHARS: usize = 80;
+const MAX_NOTE_CHARS: usize = 2_000;
+
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let row = app.find(&who, Scope::Run, &run).await?;
+    refuse_if_over(&row)?;
+    let run_id = row.run_id.clone();
+    app.desk.cancel(row).await?;
+    accepted(&app, &run_id).await
+}
+
+pub(crate) async fn pause(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let row = app.find(&who, Scope::Run, &run).await?;
+    refuse_if_over(&row)?;
+    // Nobody would hear the wish, and it would stop whoever lets the run go on.
+    if app.desk.is_driven(&row.run_id) {
+        app.store.ask(&row.run_id, Wish::Pause).await?;
+    }
+    accepted(&app, &row.run_id).await
+}
+
+pub(crate) async fn resume(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+    OptionalBody(request): OptionalBody<ResumeRun>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let row = app.find(&who, Scope::Run, &run).await?;
+    refuse_if_over(&row)?;
+    if app.desk.is_driven(&row.run_id) {
+        return Err(Problem::conflict("run-busy", "the run goes on already"));
+    }
+    let run_id = row.run_id.clone();
+    app.desk.resume(row, request.unwrap_or_default()).await?;
+    accepted(&app, &run_id).await
+}
+
+pub(crate) async fn approve(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+    Body(request): Body<ApproveMove>,
+) -> Result<Json<Approved>, Problem> {
+    let row = app.find(&who, Scope::Review, &run).await?;
+    let record = RunRecord::read(&*app.store, &row.run_id).await?;
+    let before = ranked(&record)?;
+    let ApproveMove { move_id, note, by } = request;
+    let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
+    let found = before.moves().find(|one| one.move_id == move_id);
+    let found = found.ok_or_else(|| Problem::not_found(format!("there is no move `{shown}`")))?;
+    if let Some(given) = record.approvals.iter().find(|one| one.move_id == move_id) {
+        let words = format!("{shown} is approved already, by {}", given.by);
+        return Err(Problem::conflict("approved-already", words));
+    }
+    if found.is_vetoed() || found.debated.is_none() || found.rank.is_some() {
+        let words = format!("{shown} is not held back, so it waits for nobody's word");
+        return Err(Problem::conflict("not-held", words));
+    }
+    let by = by.unwrap_or_else(|| "the user of the web interface".to_owned());
+    let approval = Approval {
+        move_id: move_id.clone(),
+        by: bounded("by", by, MAX_BY_CHARS)?,
+        note: bounded("note", note.unwrap_or_default(), MAX_NOTE_CHARS)?,
+        at_ms: now_ms(),
+    };
+    app.store.approve(&row.run_id, approval).await?;
+    let record = RunRecord::read(&*app.store, &row.run_id).await?;
+    let after = ranked(&record)?;
+    let rank = after.moves().find(|one| one.move_id == move_id).and_then(|one| one.rank);
+    Ok(Json(Approved { move_id, rank }))
+}
+
+fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
+    let text = text.trim().to_owned();
+    match text.chars().count() > most || text.chars().any(|c| c.is_control() && c != '\n') {
+        true => Err(Problem::bad_request(format!("`{name}` has at most {most} plain characters"))),
+        false => Ok(text),
+    }
+}
+
+/// The ranking of a consultation that has come to its end, settled with what persons said.
+fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
+    if record.row.outcome.is_none() {
+        let words = "only when everything is on the table a person's word counts";
+        return Err(Problem::conflict("run-not-over", words));
+    }
+    let consultation = Consultation::of(record)
+        .ok_or_else(|| Problem::conflict("no-moves", "the run is no consultation"))?
+        .map_err(|error| Problem::internal(&error))?;
+    let none = || Problem::conflict("no-moves", "the run has no ranking");
+    consultation.view.ranked.ok_or_else(none)
+}
+
+pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
+    match row.state.is_terminal() {
+        true => Err(Problem::conflict("run-over", format!("the run is {} already", row.state))),
+        false => Ok(()),
+    }
+}
+
+async fn accepted(app: &App, run_id: &RunId) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let row = app.store.run(run_id).await?;
+    let row = row.ok_or_else(|| Problem::no_such_run(run_id.as_str()))?;
+    Ok((StatusCode::ACCEPTED, Json(Accepted { run_id: row.run_id, state: row.state })))
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,116 @@
+use moothall_core::{RunEvent, RunEventBody, Verdict};
+use moothall_store::{Commit, NewRun, RunState, SqliteStore};
+
+use super::*;
+
+fn run_id() -> RunId {
+    "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()
+}
+
+async fn store() -> Arc<dyn Store> {
+    let store = SqliteStore::in_memory().await.unwrap();
+    let run = NewRun {
+        run_id: run_id(),
+        owner: moothall_core::access::Owner::local(),
+        cap: None,
+        workflow: "consult".to_owned(),
+        title: "HLXI".to_owned(),
+        input: serde_json::Value::Null,
+        model: "demo".to_owned(),
+        build: "0".to_owned(),
+        created_at_ms: 1,
+    };
+    store.create_run(run).await.unwrap();
+    Arc::new(store)
+}
+
+fn step(number: u32) -> RunEvent {
+    let move_id = format!("m{number}");
+    let (round, status) = (1, moothall_core::RoundStatus::CriticResponding);
+    RunEvent::of_run(RunEventBody::SandboxRound { move_id, round, status })
+}
+
+async fn commit(store: &Arc<dyn Store>, events: Vec<RunEvent>) -> Vec<StoredEvent> {
+    let ends = events.last().is_some_and(|event| event.body.is_terminal());
+    let state = ends.then_some(RunState::Finished);
+    let commit = Commit { events, state, at_ms: 5, ..Commit::default() };
+    store.commit(&run_id(), commit).await.unwrap()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The numbers of the frames after a cursor.
+fn numbers(run: &RunFeed, after: u64) -> Vec<u64> {
+    let text = run.ready(after).map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap());
+    let text = text.unwrap_or_default();
+    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    ids.map(|id| id.parse().unwrap()).collect()
+}
+
+#[test]
+fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
+    runtime().block_on(async {
+        let store = store().await;
+        let feed = Feed::new(store.clone());
+        commit(&store, vec![step(1), step(2)]).await;
+        let run = feed.follow(&run_id()).await.unwrap();
+        assert_eq!(numbers(&run, 0), [1, 2]);
+        // Another process: only a look at the store tells.
+        commit(&store, vec![step(3)]).await;
+        assert_eq!(run.head().seq, 2);
+        feed.look().await.unwrap();
+        assert_eq!(run.head().seq, 3);
+        // This process tells, also what was seen already and what leaves a gap.
+        let fourth = commit(&store, vec![step(4)]).await;
+        let fifth = commit(&store, vec![step(5)]).await;
+        feed.committed(&run_id(), &fifth[0]);
+        assert_eq!(run.head().seq, 3);
+        feed.committed(&run_id(), &fourth[0]);
+        feed.committed(&run_id(), &fourth[0]);
+        assert_eq!(run.head().seq, 4);
+        feed.look().await.unwrap();
+        assert_eq!(numbers(&run, 0), [1, 2, 3, 4, 5]);
+    });
+}
+
+#[test]
+fn end_of_a_run_is_told_with_its_last_event() {
+    runtime().block_on(async {
+        let store = store().await;
+        let feed = Feed::new(store.clone());
+        let run = feed.follow(&run_id()).await.unwrap();
+        let done = RunEvent::of_run(RunEventBody::RunFinished { verdict: Verdict::Pass });
+        commit(&store, vec![step(1), done]).await;
+        feed.look().await.unwrap();
+        assert_eq!(run.head(), Head { seq: 2, terminal: true, gone: false });
+    });
+}
+
+#[test]
+fn run_that_is_deleted_is_gone_for_those_who_follow_it() {
+    runtime().block_on(async {
+        let store = store().await;
+        let feed = Feed::new(store.clone());
+        let run = feed.follow(&run_id()).await.unwrap();
+        store.delete_runs(&[run_id()]).await.unwrap();
+        feed.look().await.unwrap();
+        assert!(run.head().gone);
+        assert!(
+            feed.follow(&"01890a5d-ac96-774b-bcce-b302099a8058".parse().unwrap()).await.is_err()
+        );
+    });
+}
+
+#[test]
+fn nothing_is_held_for_a_run_that_nobody_follows() {
+    runtime().block_on(async {
+        let store = store().await;
+        let feed = Feed::new(store.clone());
+        let run = feed.follow(&run_id()).await.unwrap();
+        drop(run);
+        feed.look().await.unwrap();
+        assert!(feed.runs().is_empty());
+    });
+}

@@ -1,0 +1,119 @@
+//! What keeps other people's pages away from a server on one's own machine, and what every answer
+//! tells the browser.
+//!
+//! A page of a stranger can make a browser send requests to 127.0.0.1, and can have its own name
+//! point there (DNS rebinding). So the name that was asked for must be one of this machine's, and
+//! whoever changes something must come from our own page or from no page at all.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::Problem;
+
+/// The policy of every page: nothing from elsewhere, no script in a page, no frame around it. Styles
+/// may stand in elements: the marks are drawn with them.
+const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                   object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Said with every answer.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, CSP),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// The names under which a server may be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// As `Host` has them, in small letters.
+    hosts: Vec<String>,
+}
+
+impl Guard {
+    /// Of a server that listens on this address of its own machine.
+    pub fn local(address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"]
+            .iter()
+            .map(|name| format!("{name}:{port}"))
+            .collect();
+        hosts.push(address.to_string());
+        if port == 80 {
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+        }
+        Self { hosts }
+    }
+
+    fn refuse(&self, method: &Method, headers: &HeaderMap, host: Option<&str>) -> Option<Problem> {
+        let host = host.map(str::to_ascii_lowercase);
+        let Some(host) = host.filter(|host| self.hosts.contains(host)) else {
+            return Some(
+                Problem::new(
+                    StatusCode::MISDIRECTED_REQUEST,
+                    "host-refused",
+                    "this server is not called by that name",
+                )
+                .with_hint("use the address that `moothall serve` prints"),
+            );
+        };
+        let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let foreign_origin = text(&header::ORIGIN).is_some_and(|origin| {
+            let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            name.map(str::to_ascii_lowercase).as_deref() != Some(&*host)
+        });
+        let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        // A link on another page may lead here, but nothing else there may reach us.
+        let foreign_site = text(&SEC_FETCH_SITE).is_some_and(|site| match site {
+            "same-origin" | "none" => false,
+            _ => changes || text(&SEC_FETCH_MODE) != Some("navigate"),
+        });
+        (foreign_origin || foreign_site).then(|| {
+            let words = "this comes from a page of another site";
+            Problem::new(StatusCode::FORBIDDEN, "origin-refused", words)
+        })
+    }
+}
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// Refuses what the guard refuses.
+pub(crate) async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    // HTTP/2 says it in the address.
+    let host = named.or_else(|| request.uri().authority().map(|name| name.as_str()));
+    match guard.refuse(request.method(), headers, host) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Puts what every answer says into this one.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api");
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_api && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

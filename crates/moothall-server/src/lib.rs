@@ -1,0 +1,45 @@
+//! The HTTP API: runs started, followed event by event, read and controlled; and the web UI.
+//!
+//! ```text
+//! browser ─► guard.rs   Host, Origin, headers of every answer
+//!              └─ caller.rs   who calls, and what they may do
+//!                   ├─ runs.rs, control.rs, company.rs   asks the Desk (desk.rs): the program behind this
+//!                   ├─ reading.rs                        snapshots, conversations, documents, exports
+//!                   └─ stream.rs, pages.rs               events, from the Feed (feed.rs)
+//! ```
+//!
+//! The server decides nothing and drives nothing. What is read comes from the store; what is started
+//! goes through a [`Desk`], which is how the program's own commands start it, too. Events are on the
+//! disk before anybody hears of them, and whoever reads slowly reads from there.
+
+#![warn(missing_docs)]
+
+mod app;
+mod assets;
+mod caller;
+mod company;
+mod control;
+mod desk;
+mod feed;
+mod guard;
+mod pages;
+mod problem;
+mod reading;
+mod router;
+mod runs;
+mod stream;
+mod times;
+pub mod wire;
+
+pub use crate::app::{App, Options};
+pub use crate::caller::Who;
+pub use crate::desk::{Begun, Desk, DeskFuture, Once, Order};
+pub use crate::feed::{Feed, Timing};
+pub use crate::guard::Guard;
+pub use crate::problem::Problem;
+pub use crate::router::{Limits, Needs, Route, router, routes, serve};
+pub use axum::http::StatusCode;
+
+#[cfg(test)]
+#[path = "generated_tests.rs"]
+mod generated_tests;

@@ -1,0 +1,221 @@
+//! Which address is what, and what all of them have in common.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Json, Router};
+use moothall_core::access::Scope;
+use moothall_store::{RunFilter, Teams};
+use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::{
+    App, Guard, Problem, assets, caller, company, control, guard, pages, reading, runs, stream,
+};
+
+/// What one request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request.
+    pub body_bytes: usize,
+    /// Time until an answer begins. Streams go on after that.
+    pub answer_within: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body_bytes: 1 << 20, answer_within: Duration::from_secs(60) }
+    }
+}
+
+/// An address of the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// `GET` or `POST`.
+    pub method: Method,
+    /// With names in braces for what differs.
+    pub path: &'static str,
+    /// What whoever calls it must be allowed to do.
+    pub needs: Needs,
+}
+
+/// What a caller must be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: anybody may know.
+    Nothing,
+    /// This, to what is common.
+    Scope(Scope),
+    /// This, to the run that the address names.
+    ScopeOnRun(Scope),
+}
+
+impl Needs {
+    fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Nothing => None,
+            Self::Scope(scope) | Self::ScopeOnRun(scope) => Some(scope),
+        }
+    }
+}
+
+/// All addresses of the API. The router is made of this and of nothing else.
+pub fn routes() -> Vec<Route> {
+    table().into_iter().map(|(route, _)| route).collect()
+}
+
+fn table() -> Vec<(Route, MethodRouter<App>)> {
+    let read = Needs::Scope(Scope::Read);
+    let of_run = Needs::ScopeOnRun;
+    let look = |path, needs, handler| (Route { method: Method::GET, path, needs }, handler);
+    let act = |path, needs, handler| (Route { method: Method::POST, path, needs }, handler);
+    let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
+    let document = "/api/runs/{run}/artifacts/{name}";
+    vec![
+        look("/healthz", Needs::Nothing, get(async || "ok")),
+        look("/readyz", Needs::Nothing, get(ready)),
+        look("/api/runs", read, get(runs::list)),
+        act("/api/runs", Needs::Scope(Scope::Run), post(runs::start)),
+        look("/api/runs/{run}", of_run(Scope::Read), get(runs::snapshot)),
+        look("/api/runs/{run}/events", of_run(Scope::Read), get(stream::events)),
+        look("/api/runs/{run}/events.json", of_run(Scope::Read), get(pages::events_json)),
+        look(thread, of_run(Scope::Read), get(reading::thread)),
+        look("/api/runs/{run}/artifacts", of_run(Scope::Read), get(reading::artifacts)),
+        look(document, of_run(Scope::Read), get(reading::artifact)),
+        look("/api/runs/{run}/{export}", of_run(Scope::Read), get(reading::export)),
+        act("/api/runs/{run}/cancel", of_run(Scope::Run), post(control::cancel)),
+        act("/api/runs/{run}/pause", of_run(Scope::Run), post(control::pause)),
+        act("/api/runs/{run}/resume", of_run(Scope::Run), post(control::resume)),
+        act("/api/runs/{run}/approve", of_run(Scope::Review), post(control::approve)),
+        act("/api/estimate", read, post(company::estimate)),
+        act("/api/check", read, post(company::check)),
+        look("/api/facts/{ticker}", read, get(company::facts)),
+        look("/api/tickers", read, get(company::tickers)),
+        look("/api/committees", read, get(company::committees)),
+        look("/api/settings", read, get(company::settings)),
+    ]
+}
+
+/// All addresses, behind a guard for the machine's own user.
+pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
+    let api = table().into_iter().fold(Router::new(), |router, (route, handler)| {
+        let handler = match route.needs.scope() {
+            // Before anything of the request is read; what it is about is looked at where it is
+            // found (`App::find`).
+            Some(scope) => handler.layer(from_fn_with_state(scope, caller::require)),
+            None => handler,
+        };
+        router.route(route.path, handler)
+    });
+    // Who calls is found out here, for everything above.
+    let api = api.layer(from_fn(caller::local_user));
+    Router::new()
+        .merge(api)
+        .fallback(assets::serve)
+        .method_not_allowed_fallback(async || {
+            let words = "this address does not take that method";
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", words)
+        })
+        .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.answer_within))
+        // Streams are left alone: whoever compresses holds frames back.
+        .layer(CompressionLayer::new())
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(Arc::new(guard), guard::check))
+        .layer(from_fn(guard::headers))
+        .with_state(app)
+}
+
+/// Serves until `closing`; then streams say goodbye, and answers under way are given.
+///
+/// Errors: those of the socket.
+pub async fn serve(listener: TcpListener, app: App, limits: Limits) -> std::io::Result<()> {
+    let address: SocketAddr = listener.local_addr()?;
+    let closing = app.closing.clone();
+    let router = router(app, Guard::local(address), limits);
+    axum::serve(listener, router)
+        .with_graceful_shutdown(async move { closing.cancelled().await })
+        .await
+}
+
+/// Whether runs can be read.
+async fn ready(State(app): State<App>) -> Response {
+    match app.store.runs(RunFilter { state: None, teams: Teams::All, limit: 1 }).await {
+        Ok(_) if !app.closing.is_cancelled() => "ready".into_response(),
+        Ok(_) => not_ready("the server is about to end"),
+        Err(_) => not_ready("the runs cannot be read"),
+    }
+}
+
+fn not_ready(words: &str) -> Response {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", words).retry_after(1).into_response()
+}
+
+/// A request that panics must not take the server down, nor tell how it is made.
+fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
+    tracing::error!(target: "moothall::server", "a request panicked");
+    let words = "something broke on the way";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", words).into_response()
+}
+
+/// The JSON of a request, or a problem that says what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Json(value) = Json::<T>::from_request(request, state).await.map_err(unreadable)?;
+        Ok(Self(value))
+    }
+}
+
+/// The same, for a request that may have no body.
+#[derive(Debug)]
+pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        // A browser says so where it sends nothing, too; JSON is what cannot be sent by a form.
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let is_empty = length.is_none_or(|length| length == "0")
+            && !request.headers().contains_key(header::TRANSFER_ENCODING);
+        match is_empty {
+            true => Ok(Self(None)),
+            false => Body::from_request(request, state).await.map(|Body(value)| Self(Some(value))),
+        }
+    }
+}
+
+fn unreadable(rejection: JsonRejection) -> Problem {
+    let status = rejection.status();
+    let code = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not-json",
+        StatusCode::PAYLOAD_TOO_LARGE => "too-large",
+        StatusCode::UNPROCESSABLE_ENTITY => "bad-body",
+        _ => "bad-request",
+    };
+    let hint = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
+        _ => None,
+    };
+    let problem = Problem::new(status, code, rejection.body_text());
+    match hint {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    }
+}

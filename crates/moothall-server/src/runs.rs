@@ -1,0 +1,144 @@
+//! `/api/runs`: starting runs, listing them, and where one stands.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use moothall_core::access::Scope;
+use moothall_core::consult::{Committee, committee};
+use moothall_core::view::{About, RunView, Seat, Seats};
+use moothall_core::{MicroUsd, RunId, Sha256Hex};
+use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, Teams};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::feed::envelope;
+use crate::router::Body;
+use crate::times::rfc3339;
+use crate::wire::{RunList, RunSummary, StartRun, Started};
+use crate::{App, Begun, Once, Order, Problem, Who};
+
+const USUAL_LIMIT: u32 = 50;
+const MOST: u32 = 500;
+
+/// How many events are folded at once.
+const PAGE: u32 = 1000;
+
+/// The longest key of a request that may be repeated.
+const MAX_KEY_BYTES: usize = 200;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListQuery {
+    state: Option<RunState>,
+    limit: Option<u32>,
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Who,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<RunList>, Problem> {
+    let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
+    let teams = Teams::Only(who.owner()?.team);
+    let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
+    Ok(Json(RunList { runs: rows.iter().map(|row| summary(&app, row)).collect() }))
+}
+
+fn summary(app: &App, row: &RunRow) -> RunSummary {
+    RunSummary {
+        run_id: row.run_id.clone(),
+        workflow: row.workflow.clone(),
+        title: row.title.clone(),
+        model: row.model.clone(),
+        state: row.state,
+        driven: is_driven(app, row),
+        created_at: rfc3339(row.created_at_ms),
+        updated_at: rfc3339(row.updated_at_ms),
+        events: row.events,
+        verdict: row.outcome.as_ref().map(|outcome| outcome.verdict),
+        cost_micro_usd: row.spent.map(|spent| spent.usd),
+        tokens: row.spent.map(|spent| spent.tokens),
+    }
+}
+
+fn is_driven(app: &App, row: &RunRow) -> bool {
+    !row.state.is_terminal() && app.desk.is_driven(&row.run_id)
+}
+
+/// Where a run stands: the fold of its events. Whoever has it goes on with those after `as_of_seq`.
+pub(crate) async fn snapshot(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+) -> Result<Json<RunView>, Problem> {
+    let row = app.find(&who, Scope::Read, &run).await?;
+    let mut view = RunView::empty(about(&app, &row));
+    loop {
+        let page = app.store.events(&row.run_id, view.as_of_seq, PAGE).await?;
+        if page.is_empty() {
+            return Ok(Json(view));
+        }
+        page.iter().for_each(|stored: &StoredEvent| view.apply(&envelope(&row.run_id, stored)));
+    }
+}
+
+fn about(app: &App, row: &RunRow) -> About {
+    // Both kinds of runs keep what their command was told under the same name.
+    let setting = |name: &str| row.input.get("settings")?.get(name).and_then(Value::as_u64);
+    About {
+        run_id: row.run_id.clone(),
+        workflow: row.workflow.clone(),
+        title: row.title.clone(),
+        model: row.model.clone(),
+        build: row.build.clone(),
+        created_at: rfc3339(row.created_at_ms),
+        cap_micro_usd: setting("budget_micro_usd").map(MicroUsd::new),
+        cap_tokens: setting("budget_tokens"),
+        committee: row.input.pointer("/consult/committee").and_then(seats),
+        driven: is_driven(app, row),
+    }
+}
+
+/// Who sits on the committee that a consultation was started with.
+fn seats(committee: &Value) -> Option<Seats> {
+    let committee = Committee::deserialize(committee).ok()?;
+    let seat = |seat: &committee::Seat| Seat { id: seat.id.clone(), name: seat.name.clone() };
+    let metric = |one: &committee::Metric| Seat { id: one.id.clone(), name: one.name.clone() };
+    Some(Seats {
+        critic: seat(&committee.critic),
+        decision_makers: committee.decision_makers.iter().map(seat).collect(),
+        metrics: committee.metrics.iter().map(metric).collect(),
+        name: committee.name,
+    })
+}
+
+/// Starts a run. A request with an `Idempotency-Key` can be repeated, also after a crash, and starts
+/// one run.
+pub(crate) async fn start(
+    State(app): State<App>,
+    who: Who,
+    headers: HeaderMap,
+    Body(request): Body<StartRun>,
+) -> Result<Response, Problem> {
+    let text = serde_json::to_string(&request).map_err(|error| Problem::internal(&error))?;
+    let request_sha256 = Sha256Hex::of(text.as_bytes());
+    let once = key(&headers)?.map(|key| Once { key, request_sha256 });
+    let order = Order { request, owner: who.owner()?, once };
+    Ok(match app.desk.start(order).await? {
+        Begun::Now(run_id) => started(StatusCode::CREATED, run_id),
+        Begun::Before(run_id) => started(StatusCode::OK, run_id),
+    })
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= MAX_KEY_BYTES => Ok(Some(key.to_owned())),
+        _ => Err(Problem::bad_request("an `Idempotency-Key` has 1 to 200 visible characters")),
+    }
+}
+
+fn started(status: StatusCode, run_id: RunId) -> Response {
+    let location = [(header::LOCATION, format!("/api/runs/{run_id}"))];
+    (status, location, Json(Started { run_id })).into_response()
+}

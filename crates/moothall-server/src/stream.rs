@@ -1,0 +1,158 @@
+//! `GET /api/runs/{run}/events`: what happens in a run, as it happens.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use moothall_core::RunId;
+use moothall_core::access::Scope;
+use moothall_store::RunRow;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::app::BUILD;
+use crate::feed::frame;
+use crate::{App, Problem, Who};
+
+/// The version of the stream's contract.
+const SCHEMA: u32 = 1;
+
+/// Where a reader wants to begin.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Cursor {
+    after: Option<String>,
+}
+
+/// Answers with a stream, or says why there is nothing to stream.
+pub(crate) async fn events(
+    State(app): State<App>,
+    who: Who,
+    Path(run): Path<String>,
+    Query(query): Query<Cursor>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let row = app.find(&who, Scope::Read, &run).await?;
+    let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
+    let after = cursor(last_seen.or(query.after.as_deref()))?;
+    if after > row.events {
+        return Err(beyond_head(after, &row));
+    }
+    if row.state.is_terminal() && after == row.events {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        // Whoever stands between must neither keep nor change nor collect it.
+        (header::CACHE_CONTROL, "no-cache, no-transform"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, stream(app, row.run_id, after)).into_response())
+}
+
+/// A cursor as it was written.
+pub(crate) fn cursor(written: Option<&str>) -> Result<u64, Problem> {
+    match written.map(str::trim) {
+        None => Ok(0),
+        Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            digits.parse().map_err(|_| bad_cursor())
+        }
+        Some(_) => Err(bad_cursor()),
+    }
+}
+
+fn bad_cursor() -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, "bad-cursor", "a cursor is the number of an event")
+        .with_hint("leave it out to begin at the first event")
+}
+
+/// The cursor is of another log: this run never had so many events.
+pub(crate) fn beyond_head(after: u64, row: &RunRow) -> Problem {
+    let words = format!("the run has {} events, and the cursor is {after}", row.events);
+    Problem::conflict("cursor-beyond-head", words).with_hint("forget what you have and begin at 0")
+}
+
+/// Frames from a cursor on, until the end of the run, of the server, or of the stream's age.
+fn stream(app: App, run_id: RunId, after: u64) -> Body {
+    Body::from_stream(async_stream::stream! {
+        let mut cursor = after;
+        let Ok(feed) = app.feed.follow(&run_id).await else { return };
+        let mut changes = feed.changes();
+        let heartbeat = app.options.heartbeat;
+        let head = feed.head();
+        let hello = json!({
+            "schema": SCHEMA,
+            "build": BUILD,
+            "run_id": run_id,
+            "head_seq": head.seq,
+            "terminal": head.terminal,
+            "heartbeat_ms": heartbeat.as_millis() as u64,
+        });
+        yield Ok::<_, Infallible>(Bytes::from(format!("retry: 1000\n: ok\n\nevent: hello\ndata: {hello}\n\n")));
+        let ends = Instant::now() + jittered(app.options.max_age, &run_id, after);
+        let mut beat = Instant::now() + heartbeat;
+        loop {
+            let head = *changes.borrow_and_update();
+            while cursor < head.seq {
+                // What is not at hand any more is in the store: a slow reader costs nobody else.
+                let next = match feed.ready(cursor) {
+                    Some(ready) => Some(ready),
+                    None => stored(&app, &run_id, cursor).await,
+                };
+                let Some((last, bytes)) = next else { return };
+                cursor = last;
+                yield Ok(bytes);
+                beat = Instant::now() + heartbeat;
+            }
+            if head.gone || (head.terminal && cursor >= head.seq) {
+                return;
+            }
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+                () = tokio::time::sleep_until(beat) => {
+                    beat = Instant::now() + heartbeat;
+                    yield Ok(Bytes::from_static(b": hb\n\n"));
+                }
+                () = tokio::time::sleep_until(ends) => {
+                    yield Ok(bye("max_age"));
+                    return;
+                }
+                () = app.closing.cancelled() => {
+                    yield Ok(bye("shutdown"));
+                    return;
+                }
+            }
+        }
+    })
+}
+
+/// Frames after a cursor, from the store; nothing where they cannot be read. The reader comes back.
+async fn stored(app: &App, run_id: &RunId, after: u64) -> Option<(u64, Bytes)> {
+    let page = app.feed.page(run_id, after).await.ok()?;
+    let last = page.last()?.seq;
+    let frames: Vec<Bytes> = page.iter().map(|stored| frame(run_id, stored)).collect();
+    Some((last, frames.concat().into()))
+}
+
+fn bye(reason: &str) -> Bytes {
+    Bytes::from(format!("event: bye\ndata: {{\"reason\":\"{reason}\"}}\n\n"))
+}
+
+/// A tenth more or less, so that those who came together do not come back together. What differs
+/// between two readers is where and when they began.
+fn jittered(age: Duration, run_id: &RunId, after: u64) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let moment = now.unwrap_or_default().subsec_nanos();
+    let mix = run_id.as_str().bytes().fold(u64::from(moment) ^ after, |mix, byte| {
+        mix.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+    });
+    age.mul_f64(0.9 + 0.2 * ((mix >> 16) % 1000) as f64 / 1000.0)
+}

@@ -1,0 +1,129 @@
+//! `moothall serve`: runs in the browser and over HTTP.
+
+mod desk;
+mod facts;
+mod order;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use moothall_server::{App, Feed, Limits, Timing};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use self::desk::ProgramDesk;
+use super::files;
+use crate::args::{Global, ServeArgs};
+use crate::error::{CliError, Exit};
+use crate::local::Local;
+use crate::pace::Pace;
+use crate::terminal::{self, BOLD, DIM, YELLOW};
+use crate::{config, logging};
+
+pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    refuse_other_machines(args.addr)?;
+    let offline = files::whole(args.offline.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
+    runtime.block_on(async {
+        let local = Arc::new(Local::open(&loaded.places.folders).await?);
+        let listener = listen(args.addr).await?;
+        let address = listener.local_addr().unwrap_or(args.addr);
+        let closing = CancellationToken::new();
+        let feed = Feed::new(local.store.clone());
+        let watching =
+            tokio::spawn(Arc::clone(&feed).watch(Timing::default(), closing.child_token()));
+        let desk = Arc::new(ProgramDesk::new(
+            global.config.clone(),
+            Arc::clone(&local),
+            Arc::clone(&feed),
+            args.model.clone(),
+            offline,
+            Pace::of(args.pace),
+        ));
+        let app = App::new(local.store.clone(), desk.clone(), feed, closing.clone());
+        end_on_signal(closing.clone())?;
+        introduce(address, args);
+        let served = moothall_server::serve(listener, app, Limits::default()).await;
+        closing.cancel();
+        moothall_server::Desk::shut_down(&*desk).await;
+        let _ = watching.await;
+        local.close().await;
+        served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
+        Ok(Exit::Fine)
+    })
+}
+
+/// Who can reach the server can spend its user's money.
+fn refuse_other_machines(address: SocketAddr) -> Result<(), CliError> {
+    match address.ip().is_loopback() {
+        true => Ok(()),
+        false => Err(CliError::usage(format!("{address} can be reached from other machines"))
+            .with_hint(
+                "listen on 127.0.0.1; from elsewhere, `ssh -L 7777:127.0.0.1:7777` leads here",
+            )),
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+        let failed = CliError::failed(format!("cannot listen on {address}")).with_source(error);
+        match taken {
+            true => failed
+                .with_hint("another server may be there; `--addr 127.0.0.1:0` takes a free port"),
+            false => failed,
+        }
+    })
+}
+
+/// Ctrl-C, or a polite request of the system to end. A second one ends at once.
+fn end_on_signal(closing: CancellationToken) -> Result<(), CliError> {
+    let listen = |kind| {
+        signal(kind)
+            .map_err(|error| CliError::failed("signals cannot be listened to").with_source(error))
+    };
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        terminal::note(&format!("\n{DIM}ending: runs under way stand still{DIM:#}\n"));
+        closing.cancel();
+    });
+    Ok(())
+}
+
+fn introduce(address: SocketAddr, args: &ServeArgs) {
+    let url = format!("http://{address}");
+    // The address is what a script wants to read.
+    let _ = terminal::print(&format!("{url}\n"));
+    if !moothall_ui::is_built() {
+        let words = "the pages are not in this build; `cargo xtask web` makes them";
+        terminal::note(&format!("{YELLOW}note: {words}{YELLOW:#}\n"));
+    }
+    terminal::note(&format!("{BOLD}Moothall{BOLD:#} {DIM}· Ctrl-C ends it{DIM:#}\n"));
+    if args.open {
+        open(&url);
+    }
+}
+
+/// Opens the page where there is a desktop; where there is none, the address is printed.
+fn open(url: &str) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = std::process::Command::new(opener);
+    command
+        .arg(url)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    if command.spawn().is_err() {
+        terminal::note(&format!("{DIM}open it yourself: {url}{DIM:#}\n"));
+    }
+}

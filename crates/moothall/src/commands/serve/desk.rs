@@ -1,0 +1,357 @@
+//! The program behind the server: configuration, keys, models, sandboxes, and the runs it drives.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use moothall_core::RunId;
+use moothall_core::consult::Consult;
+use moothall_core::model::ModelName;
+use moothall_core::reflexion::Reflexion;
+use moothall_core::report::Paper;
+use moothall_core::report::document::Document;
+use moothall_engine::{Ended, EngineError, RunLock, cancel};
+use moothall_server::wire::{
+    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun, TickerList,
+};
+use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode};
+use moothall_store::{Admission, NewRun, Once, RunRow, Store, StoredEvent, Terms, Wish};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::{facts as known, order};
+use crate::commands::check::Checked;
+use crate::commands::resume::unlocked;
+use crate::commands::{consult, facts, run};
+use crate::context::{Context, Flags};
+use crate::error::{CliError, Exit};
+use crate::local::{self, Local, now_ms};
+use crate::notice::{self, News};
+use crate::pace::Pace;
+
+/// How long answers that are under way are waited for at the end. They are paid for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// See [`Desk`].
+pub(super) struct ProgramDesk {
+    config: Option<PathBuf>,
+    local: Arc<Local>,
+    feed: Arc<Feed>,
+    model: Option<ModelName>,
+    offline: Option<PathBuf>,
+    pace: Pace,
+    driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for ProgramDesk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProgramDesk")
+            .field("driving", &self.driving().keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run that can be driven, of either kind.
+enum Opened {
+    Consult(Box<consult::Opened>),
+    Code(Box<run::Opened>),
+}
+
+impl Opened {
+    fn take_new(&mut self) -> Option<NewRun> {
+        match self {
+            Self::Consult(opened) => opened.take_new(),
+            Self::Code(opened) => opened.take_new(),
+        }
+    }
+
+    async fn drive(
+        self,
+        store: &Arc<dyn Store>,
+        run_id: &RunId,
+        pace: Pace,
+        heard: impl FnMut(&StoredEvent) + Send + 'static,
+    ) -> Result<Ended, CliError> {
+        match self {
+            Self::Consult(opened) => opened.drive(store, run_id, pace, heard).await,
+            Self::Code(opened) => opened.drive(store, run_id, pace, heard).await,
+        }
+    }
+}
+
+impl ProgramDesk {
+    pub(super) fn new(
+        config: Option<PathBuf>,
+        local: Arc<Local>,
+        feed: Arc<Feed>,
+        model: Option<ModelName>,
+        offline: Option<PathBuf>,
+        pace: Pace,
+    ) -> Self {
+        let driving = Mutex::default();
+        Self { config, local, feed, model, offline, pace, driving }
+    }
+
+    /// Configuration and keys as they are now: whoever sets a key need not start the server again.
+    fn context(&self, flags: toml::Table) -> Result<Context, CliError> {
+        Context::load(self.config.as_deref(), flags)
+    }
+
+    fn driving(&self) -> MutexGuard<'_, BTreeMap<RunId, JoinHandle<()>>> {
+        self.driving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn plan(&self, request: StartConsult) -> Result<(Context, consult::Planned), CliError> {
+        let mut args = order::consult(&request, self.model.as_ref())?;
+        args.evidence.offline = self.offline.clone();
+        let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
+        let context = self.context(flags)?;
+        let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
+        let brief = brief.filter(|brief| !brief.is_empty());
+        let planned = consult::Planned::new(&context, &args, brief)?;
+        Ok((context, planned))
+    }
+
+    async fn open(&self, request: StartRun) -> Result<(Context, Opened), CliError> {
+        match request {
+            StartRun::Consult(request) => {
+                let (context, planned) = self.plan(request)?;
+                // Boxed: a gathering under way is large.
+                let opened = Box::pin(planned.open(&context)).await?;
+                Ok((context, Opened::Consult(Box::new(opened))))
+            }
+            StartRun::Reflexion(request) => {
+                let args = order::code(&request, self.model.as_ref())?;
+                let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
+                let context = self.context(flags)?;
+                let expect = request.expect_regex.as_deref();
+                let opened = Box::pin(run::Opened::new(&context, &args, expect)).await?;
+                Ok((context, Opened::Code(Box::new(opened))))
+            }
+        }
+    }
+
+    async fn begin(&self, order: Order) -> Result<Begun, Problem> {
+        let Order { request, owner, once } = order;
+        let (context, mut opened) = self.open(request).await.map_err(problem)?;
+        let Some(new) = opened.take_new() else { return Err(Problem::bad_request("no run")) };
+        let cap = new.input.pointer("/settings/budget_micro_usd").and_then(Value::as_u64);
+        let cap = cap.map(moothall_core::MicroUsd::new);
+        let new = NewRun { owner, cap, ..new };
+        let run_id = new.run_id.clone();
+        // Before the run exists: nobody else may drive it first.
+        let lock = self.local.lock(&run_id).await.map_err(|error| problem(unlocked(error)))?;
+        let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
+        let terms = Terms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
+        match self.local.store.admit_run(new, terms).await? {
+            Admission::Made => {}
+            Admission::MadeBefore(before) => return Ok(Begun::Before(before)),
+            Admission::OtherRequest => {
+                return Err(Problem::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "idempotency-key-reused",
+                    "this `Idempotency-Key` came with another request before",
+                )
+                .with_hint("use a new key for a new request"));
+            }
+            Admission::Refused(excess) => {
+                let words = excess.to_string();
+                return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit-reached", words));
+            }
+        }
+        self.drive(run_id.clone(), lock, context, opened);
+        Ok(Begun::Now(run_id))
+    }
+
+    /// Drives a run in a task of its own.
+    fn drive(&self, run_id: RunId, lock: RunLock, context: Context, opened: Opened) {
+        let (store, feed) = (self.local.store.clone(), Arc::clone(&self.feed));
+        let (pace, run) = (self.pace, run_id.clone());
+        let task = tokio::spawn(async move {
+            let told = run.clone();
+            let heard = move |stored: &StoredEvent| feed.committed(&told, stored);
+            // Boxed: hundreds of calls under way are large.
+            let ended = Box::pin(opened.drive(&store, &run, pace, heard)).await;
+            drop(lock);
+            if let Err(error) = &ended {
+                let error = error.words();
+                tracing::error!(target: "moothall::serve", run_id = %run, error, "a run broke off");
+            }
+            let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+            notice::tell(&context.loaded, &run, news).await;
+        });
+        let mut driving = self.driving();
+        driving.retain(|_, task| !task.is_finished());
+        driving.insert(run_id, task);
+    }
+
+    async fn go_on(&self, row: RunRow, request: ResumeRun) -> Result<(), CliError> {
+        let budget = order::budget(request.budget_usd.as_deref())?;
+        let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
+        let store = &*self.local.store;
+        let (context, opened) = match row.workflow.as_str() {
+            Consult::NAME => {
+                let mut kept = consult::Kept::read(&row.input)?;
+                kept.settings.budget_micro_usd = budget.or(kept.settings.budget_micro_usd);
+                let model = kept.consult.models.default.clone();
+                let context = self.context(kept.settings.flags(Some(&model))?)?;
+                let opened = consult::Opened::again(&context, kept, store, &row);
+                let opened = Box::pin(opened).await?;
+                (context, Opened::Consult(Box::new(opened)))
+            }
+            Reflexion::NAME => {
+                let mut kept = run::Kept::read(&row.input)?;
+                kept.settings.budget_micro_usd = budget.or(kept.settings.budget_micro_usd);
+                let model = kept.reflexion.model.clone();
+                let context = self.context(kept.settings.flags(Some(&model))?)?;
+                let opened = Box::pin(run::Opened::again(&context, kept, &row)).await?;
+                (context, Opened::Code(Box::new(opened)))
+            }
+            other => {
+                let words = format!("the run is a `{other}`, which cannot go on");
+                return Err(CliError::usage(words));
+            }
+        };
+        self.drive(row.run_id, lock, context, opened);
+        Ok(())
+    }
+
+    async fn end(&self, row: RunRow) -> Result<(), CliError> {
+        let (store, run_id) = (&*self.local.store, &row.run_id);
+        let broken =
+            |error: EngineError| CliError::failed("the run cannot be cancelled").with_source(error);
+        match self.local.lock(run_id).await {
+            // Nobody drives it, so nobody would hear a wish.
+            Ok(_lock) => {
+                for stored in cancel(store, run_id, None).await.map_err(broken)? {
+                    self.feed.committed(run_id, &stored);
+                }
+                Ok(())
+            }
+            Err(EngineError::Busy(_)) => {
+                store.ask(run_id, Wish::Cancel).await.map_err(local::broken)
+            }
+            Err(error) => Err(broken(error)),
+        }
+    }
+}
+
+impl Desk for ProgramDesk {
+    fn start(&self, order: Order) -> DeskFuture<'_, Begun> {
+        Box::pin(self.begin(order))
+    }
+
+    fn resume(&self, row: RunRow, request: ResumeRun) -> DeskFuture<'_, ()> {
+        Box::pin(async move { self.go_on(row, request).await.map_err(problem) })
+    }
+
+    fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()> {
+        Box::pin(async move { self.end(row).await.map_err(problem) })
+    }
+
+    fn is_driven(&self, run_id: &RunId) -> bool {
+        self.local.is_driven(run_id)
+    }
+
+    fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value> {
+        Box::pin(async move {
+            let (_, planned) = self.plan(request).map_err(problem)?;
+            Ok(planned.estimate())
+        })
+    }
+
+    fn facts(&self, ticker: String, query: FactsQuery) -> DeskFuture<'_, Value> {
+        Box::pin(async move {
+            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let offline = self.offline.as_deref();
+            let FactsQuery { as_of, allow_stale } = query;
+            let found = known::evidence(&context.loaded, offline, &ticker, as_of, allow_stale);
+            let evidence = found.await.map_err(problem)?;
+            let sheet = facts::sheet_of(&evidence).map_err(problem)?;
+            Ok(facts::report(&evidence, sheet))
+        })
+    }
+
+    fn check(&self, request: CheckText) -> DeskFuture<'_, Value> {
+        Box::pin(async move {
+            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let offline = self.offline.as_deref();
+            let CheckText { ticker, text, as_of } = request;
+            let found = known::evidence(&context.loaded, offline, &ticker, as_of, true);
+            let evidence = found.await.map_err(problem)?;
+            // Patterns over a long text take their time, and others are answered meanwhile.
+            let checked = tokio::task::spawn_blocking(move || {
+                Checked::of(&text, &evidence).report("-".as_ref(), &evidence)
+            });
+            checked.await.map_err(|error| Problem::internal(&error))
+        })
+    }
+
+    fn tickers(&self, words: String) -> DeskFuture<'_, TickerList> {
+        Box::pin(async move {
+            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let offline = self.offline.as_deref();
+            known::tickers(&context.loaded, offline, &words).await.map_err(problem)
+        })
+    }
+
+    fn committees(&self) -> Result<CommitteeList, Problem> {
+        known::committees().map_err(problem)
+    }
+
+    fn settings(&self) -> DeskFuture<'_, Settings> {
+        Box::pin(async move {
+            let context = self.context(toml::Table::new()).map_err(problem)?;
+            Ok(known::settings(&context, self.model.as_ref(), self.offline.is_some(), self.pace))
+        })
+    }
+
+    fn pdf(&self, memo: Document) -> DeskFuture<'_, Vec<u8>> {
+        Box::pin(async move {
+            let set = tokio::task::spawn_blocking(move || moothall_pdf::pdf(&memo, Paper::A4));
+            let pdf = set.await.map_err(|error| Problem::internal(&error))?;
+            Ok(pdf.map_err(|error| Problem::internal(&error))?.bytes)
+        })
+    }
+
+    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let driving = std::mem::take(&mut *self.driving());
+            for (run_id, task) in driving.iter().filter(|(_, task)| !task.is_finished()) {
+                let _ = self.local.store.ask(run_id, Wish::Pause).await;
+                let _ = task;
+            }
+            let until = tokio::time::Instant::now() + PATIENCE;
+            for (_, task) in driving {
+                let abort = task.abort_handle();
+                if tokio::time::timeout_at(until, task).await.is_err() {
+                    abort.abort();
+                }
+            }
+        })
+    }
+}
+
+/// An error of the program as an answer. Causes are told: whoever asks is the program's user.
+fn problem(error: CliError) -> Problem {
+    let (status, code) = match error.exit {
+        Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
+        Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
+            (StatusCode::CONFLICT, "refused")
+        }
+        Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, "failed"),
+    };
+    let status = match error.code {
+        Some("unknown-ticker") => StatusCode::NOT_FOUND,
+        _ => status,
+    };
+    let problem = Problem::new(status, error.code.unwrap_or(code), error.words());
+    match &error.hint {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    }
+}
