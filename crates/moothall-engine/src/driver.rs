@@ -132,6 +132,7 @@ impl Driver {
 
     /// Drives the workflow, from the beginning or from where the journal ends. Dropping the future
     /// stops everything under way; the run can be driven again.
+    #[tracing::instrument(target = "moothall::run", name = "run", skip_all, fields(run_id = %self.run_id))]
     pub async fn drive(self, workflow: &mut (dyn Workflow + Send)) -> Result<Ended, EngineError> {
         let row = self.store.run(&self.run_id).await?;
         let events = match row {

@@ -201,6 +201,17 @@ impl Store for SqliteStore {
         })
     }
 
+    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let count: i64 = sqlx::query_scalar("SELECT count(*) FROM runs WHERE state = ?")
+                .bind(state.as_str())
+                .fetch_one(&self.readers)
+                .await
+                .map_err(database_error)?;
+            rows::unsigned(count)
+        })
+    }
+
     fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
         let prefix = prefix.to_owned();
         Box::pin(async move {

@@ -76,6 +76,9 @@ pub trait Store: Debug + Send + Sync {
     /// Runs, the newest first.
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
 
+    /// How many runs are in this state.
+    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64>;
+
     /// Finds the run of these teams that a person means by the beginning of an id. Runs of others do
     /// not make it ambiguous.
     fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch>;

@@ -10,6 +10,7 @@ use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, Workflow};
 use moothall_store::{JournalEntry, Wish};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::children::{Children, Started, Told, Wanted};
 use super::desk::Desk;
@@ -317,10 +318,13 @@ impl Running {
         {
             let performer = Arc::clone(self.desk.performer());
             tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
-            self.under_way.spawn(async move {
+            let span =
+                tracing::info_span!(target: "moothall::run", "effect", effect_id = id.as_str());
+            let performing = async move {
                 let performed = performer.perform(&id, &effect).await;
                 (by, id, request_sha256, performed)
-            });
+            };
+            self.under_way.spawn(performing.instrument(span));
         }
     }
 

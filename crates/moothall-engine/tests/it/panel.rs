@@ -18,8 +18,8 @@ use moothall_core::{
 };
 use moothall_engine::{Driver, Ended, EngineError, PerformFuture, Performed, Performer};
 use moothall_store::{
-    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, Store, StoreFuture,
-    StoredEvent, Teams, Terms, Wish,
+    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -343,6 +343,9 @@ impl Store for Dying {
     }
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
         self.inner.runs(filter)
+    }
+    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
+        self.inner.count_runs(state)
     }
     fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
         self.inner.find_runs(prefix, teams)

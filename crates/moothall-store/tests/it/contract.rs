@@ -125,6 +125,8 @@ async fn runs_are_listed_newest_first(place: &dyn Place) {
     assert_eq!(list(RunFilter { limit: 2, ..ALL }).await, [1, 4].map(run_id));
     let ended = RunFilter { state: Some(RunState::Finished), ..ALL };
     assert_eq!(list(ended).await, [3].map(run_id));
+    assert_eq!(store.count_runs(RunState::Finished).await.unwrap(), 1);
+    assert_eq!(store.count_runs(RunState::Running).await.unwrap(), 3);
 }
 
 async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
