@@ -10,6 +10,7 @@ mod book;
 mod chaos;
 mod check;
 mod codegen;
+mod dist;
 mod fuzz;
 mod guest;
 mod hits;
@@ -41,6 +42,8 @@ enum Task {
     Load(bench::Length),
     /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
     Fuzz(fuzz::Args),
+    /// Makes what a user downloads: program, images, container file, hashes.
+    Dist(dist::Args),
     /// Builds the agent that runs inside sandboxes, as one static file.
     Guest,
     /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Task::Bench(bench) => bench::run(&bench),
         Task::Load(length) => bench::run(&bench::Bench::Load(length)),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Dist(args) => dist::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
         Task::Hits(args) => hits::run(&args),
