@@ -30,7 +30,10 @@ async function cutter(port: number, every: number): Promise<{ net: Net; port: nu
     const end = (socket: Socket) => () => socket.destroy();
     inner.on("error", end(outer)).on("close", end(outer));
     outer.on("error", end(inner)).on("close", end(inner));
-    inner.on("data", (bytes) => outer.write(bytes));
+    // The server refuses a name that is not its own.
+    const named = (bytes: Buffer) =>
+      bytes.toString("latin1").replaceAll(`127.0.0.1:${inner.localPort}`, `127.0.0.1:${port}`);
+    inner.on("data", (bytes) => outer.write(named(bytes), "latin1"));
     outer.on("data", (bytes) => {
       inner.write(bytes);
       events += bytes.toString("latin1").split("\nid: ").length - 1;

@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 import type { Thread } from "../src/gen/api";
 import type { RunView } from "../src/gen/run";
-import { expect, test } from "./server";
+import { expect, Server, signIn, test, watch } from "./server";
 
 const HTML = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script><b>bold</b>`;
 const BIDI = "safe \u202Eevil\u202C \u2066hidden\u2069 \u200Bzero";
@@ -76,17 +76,20 @@ test("words of models are text on every screen", async ({ page, trouble, finishe
   expect(trouble).toEqual([]);
 });
 
-test("a task with markup in it is a title with text in it", async ({ page, trouble, server }) => {
-  const response = await page.request.post(`${server.url}/api/runs`, {
-    headers: { origin: server.url },
-    data: { workflow: "reflexion", task: `${HTML} print 1`, attempts: 1 },
-  });
-  expect(response.status(), await response.text()).toBe(201);
-  const { run_id } = (await response.json()) as { run_id: string };
-  await page.goto(`/runs/${run_id}`);
-  await expect(page.getByRole("heading", { level: 1 })).toContainText("<img src=x");
-  await page.goto("/tasks");
-  await expect(page.locator(".run.task").first()).toContainText("<img src=x");
-  expect(await page.locator("img").count()).toBe(0);
-  expect(trouble).toEqual([]);
+test("a task with markup in it is a title with text in it", async ({ page }) => {
+  const server = await Server.make("0", "with images");
+  try {
+    await signIn(page, server);
+    const trouble = watch(page);
+    await page.goto(`${server.url}/tasks`);
+    await page.getByRole("textbox", { name: "Task" }).fill(`${HTML} print 1`);
+    await page.getByRole("button", { name: "Start" }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toContainText("<img src=x");
+    await page.goto(`${server.url}/tasks`);
+    await expect(page.locator(".run.task").first()).toContainText("<img src=x");
+    expect(await page.locator("img").count()).toBe(0);
+    expect(trouble).toEqual([]);
+  } finally {
+    await server.remove();
+  }
 });

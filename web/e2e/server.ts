@@ -1,6 +1,6 @@
 // The real program, one for each worker, with a data folder of its own. Tests may stop, kill and start it again.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,8 +25,13 @@ export class Server {
     this.folder = mkdtempSync(join(tmpdir(), "moothall-e2e-"));
   }
 
-  static async make(pace = "0"): Promise<Server> {
+  static async make(pace = "0", images: "with images" | "without images" = "without images"): Promise<Server> {
     const server = new Server(await freePort(), pace);
+    if (images === "with images") {
+      const built = process.env["MOOTHALL_TEST_IMAGES"];
+      if (!built) throw new Error("MOOTHALL_TEST_IMAGES names no folder of images");
+      symlinkSync(built, join(server.folder, "images"));
+    }
     await server.start();
     return server;
   }

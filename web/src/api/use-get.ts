@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { asProblem, get, getText, type Problem } from "./client";
 
 export interface Got<T> {
@@ -11,37 +11,59 @@ export interface Got<T> {
 const kept = new Map<string, unknown>();
 const MOST_KEPT = 60;
 
-/** Reads a resource; `null` reads nothing. `version` reads it again whenever it changes, keeping what was shown. */
+/**
+ * Reads a resource; `null` reads nothing. Another `version` reads it again and keeps what is shown meanwhile. A
+ * request that is under way is never cut off for that: versions may change faster than the server answers.
+ */
 export function useGet<T>(path: string | null, version: unknown = 0, as: "json" | "text" = "json"): Got<T> {
   const [state, setState] = useState<{ path: string | null; data: T | undefined; problem: Problem | undefined }>({
     path,
     data: path === null ? undefined : (kept.get(path) as T | undefined),
     problem: undefined,
   });
-  const [again, setAgain] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` and `again` say when to read, not what
+  const reader = useRef<{ read: () => void }>(undefined);
+
   useEffect(() => {
     if (path === null) return;
     const stop = new AbortController();
-    const read = as === "json" ? get<T>(path, stop.signal) : (getText(path, stop.signal) as Promise<T>);
-    read.then(
-      (data) => {
+    let busy = false;
+    let again = false;
+    const read = async () => {
+      if (busy) {
+        again = true;
+        return;
+      }
+      busy = true;
+      try {
+        const data = (await (as === "json" ? get<T>(path, stop.signal) : getText(path, stop.signal))) as T;
         if (stop.signal.aborted) return;
         keep(path, data);
         setState({ path, data, problem: undefined });
-      },
-      (error) => {
-        if (!stop.signal.aborted)
-          setState((before) => ({
-            path,
-            data: before.path === path ? before.data : undefined,
-            problem: asProblem(error),
-          }));
-      },
-    );
-    return () => stop.abort();
-  }, [path, version, again, as]);
-  const reload = useCallback(() => setAgain((count) => count + 1), []);
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        setState((before) => ({
+          path,
+          data: before.path === path ? before.data : undefined,
+          problem: asProblem(error),
+        }));
+      }
+      busy = false;
+      if (again) {
+        again = false;
+        void read();
+      }
+    };
+    reader.current = { read };
+    return () => {
+      stop.abort();
+      reader.current = undefined;
+    };
+  }, [path, as]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says when to read, not what
+  useEffect(() => reader.current?.read(), [path, as, version]);
+
+  const reload = useCallback(() => reader.current?.read(), []);
   if (state.path !== path)
     return { data: path === null ? undefined : (kept.get(path) as T | undefined), problem: undefined, reload };
   return { data: state.data, problem: state.problem, reload };

@@ -1,5 +1,5 @@
 // What screens ask of a view. Pure, so that live view, replay and print say the same.
-import type { ConsultView, Degradation, MoveView, ObjectionState, RunView } from "../gen/run";
+import type { ConsultView, Degradation, MoveView, ObjectionState, Round, RunView } from "../gen/run";
 import type { Cell } from "../viz/heat-strip";
 import type { Strand } from "../viz/strands";
 import { count } from "./format";
@@ -32,31 +32,39 @@ export function moveState(one: MoveView, view: RunView): MoveState {
   return isOver(view.status) || view.status.state === "paused" ? "stopped" : "live";
 }
 
-/** Which round a debate is in, and what it waits for, in words. */
-export function progressWords(one: MoveView, ids: readonly string[]): string {
+/** Which round a debate is in: the one after the last that is complete. */
+export function currentRound(one: MoveView, ids: readonly string[]): number {
   const last = one.rounds.at(-1);
-  if (!last) return "waiting";
-  const replied = ids.filter((id) => last.threads[id]?.reply).length;
-  if (last.status === "critic_responding" || !spoken(last.threads)) return `round ${last.round}, critic`;
-  if (replied < ids.length) return `round ${last.round}, ${ids.length - replied} replying`;
-  return `round ${last.round} done`;
+  if (!last) return 0;
+  return isComplete(last, ids) ? last.round + 1 : last.round;
 }
 
-function spoken(threads: MoveView["rounds"][number]["threads"]): boolean {
-  return Object.values(threads).some((cell) => cell.critic || cell.reply);
+function isComplete(round: Round, ids: readonly string[]): boolean {
+  return round.status === "dm_responded" || (ids.length > 0 && ids.every((id) => round.threads[id]?.reply));
+}
+
+/** Which round a debate is in, and what it waits for, in words. */
+export function progressWords(one: MoveView, ids: readonly string[], rounds: number): string {
+  const current = currentRound(one, ids);
+  if (current === 0) return "waiting";
+  if (current > rounds) return "being scored";
+  const threads = one.rounds.find((round) => round.round === current)?.threads ?? {};
+  if (!Object.values(threads).some((cell) => cell.critic || cell.reply)) return `round ${current}, critic`;
+  const replied = ids.filter((id) => threads[id]?.reply).length;
+  return `round ${current}, ${ids.length - replied} replying`;
 }
 
 /** `cells[round][seat]` of a move's heat strip. */
 export function stripOf(one: MoveView, view: RunView, rounds: number, ids: readonly string[]): Cell[][] {
   const state = moveState(one, view);
   const total = Math.max(rounds, one.rounds.at(-1)?.round ?? 0);
-  const current = one.rounds.at(-1)?.round;
+  const current = currentRound(one, ids);
   return Array.from({ length: total }, (_, i) => {
     const round = one.rounds.find((known) => known.round === i + 1);
     return ids.map((id): Cell => {
       const cell = round?.threads[id];
       if (cell?.reply) return cell.stance ?? "unknown";
-      if (state === "live" && round && round.round === current) return "now";
+      if (state === "live" && i + 1 === current) return "now";
       return state === "scored" || state === "stopped" ? "skipped" : "later";
     });
   });

@@ -6,7 +6,7 @@ import { useGet } from "../api/use-get";
 import type { Thread, ThreadTurn } from "../gen/api";
 import type { ConsultView, MoveView, RunView, Stance } from "../gen/run";
 import { plain } from "../model/format";
-import { degradedWords, moveState, personaOf, seats, stripOf } from "../model/select";
+import { currentRound, degradedWords, moveState, personaOf, seats, stripOf } from "../model/select";
 import { AgentText } from "../ui/agent-text";
 import { Mark, seatShape } from "../ui/mark";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
@@ -63,7 +63,7 @@ function DebateOf({
           <span className="mono muted">{one.move_id}</span>
           <span className="muted">{personaOf(consult, one.analyst)}</span>
           <span className="push">
-            <DebateTag one={one} state={state} rounds={consult.rounds} />
+            <DebateTag one={one} state={state} rounds={consult.rounds} round={currentRound(one, ids)} />
           </span>
         </div>
         <h2>{plain(one.title ?? "Being written")}</h2>
@@ -128,19 +128,24 @@ function DebateOf({
   );
 }
 
-function DebateTag({ one, state, rounds }: { one: MoveView; state: ReturnType<typeof moveState>; rounds: number }) {
+function DebateTag({
+  one,
+  state,
+  rounds,
+  round,
+}: {
+  one: MoveView;
+  state: ReturnType<typeof moveState>;
+  rounds: number;
+  round: number;
+}) {
   if (one.scored)
     return (
       <Tag icon="check">
         Scored {one.scored.score} / {one.scored.out_of}
       </Tag>
     );
-  if (state === "live")
-    return (
-      <Tag icon="run">
-        Round {one.rounds.at(-1)?.round} of {rounds}
-      </Tag>
-    );
+  if (state === "live") return <Tag icon="run">{round > rounds ? "Being scored" : `Round ${round} of ${rounds}`}</Tag>;
   if (state === "stopped") return <Tag icon="pause">Stopped</Tag>;
   return <Tag icon="wait">{state === "vetoed" ? "Vetoed" : "Waiting"}</Tag>;
 }
@@ -178,7 +183,9 @@ function Transcript({
   const awaited = !live
     ? undefined
     : current?.reply
-      ? undefined
+      ? (latest?.round ?? 0) < cells.length
+        ? ("critic" as const)
+        : undefined
       : current?.critic || latest?.threads["all"]?.critic
         ? ("reply" as const)
         : ("critic" as const);

@@ -3,6 +3,7 @@ import { memo, useState } from "react";
 import type { ConsultView, MoveView, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import {
+  currentRound,
   degradedWords,
   mostPerSeat,
   moveState,
@@ -97,7 +98,7 @@ const Lane = memo(
           <HeatStrip rounds={cells} />
           <span className="sr">{stripWords(cells)}.</span>
           <span className="st">
-            <LaneState one={one} state={state} ids={ids} />
+            <LaneState one={one} state={state} ids={ids} rounds={rounds} />
           </span>
         </button>
       </li>
@@ -112,7 +113,17 @@ const Lane = memo(
     before.onOpen === after.onOpen,
 );
 
-function LaneState({ one, state, ids }: { one: MoveView; state: LaneProps["state"]; ids: string[] }) {
+function LaneState({
+  one,
+  state,
+  ids,
+  rounds,
+}: {
+  one: MoveView;
+  state: LaneProps["state"];
+  ids: string[];
+  rounds: number;
+}) {
   if (one.scored) {
     const trouble = one.scored.degraded.map(degradedWords);
     return (
@@ -137,8 +148,8 @@ function LaneState({ one, state, ids }: { one: MoveView; state: LaneProps["state
   if (state === "live")
     return (
       <>
-        <span className="only-w">{progressWords(one, ids)}</span>
-        <span className="only-n mono">R{one.rounds.at(-1)?.round}</span>
+        <span className="only-w">{progressWords(one, ids, rounds)}</span>
+        <span className="only-n mono">R{Math.min(currentRound(one, ids), rounds)}</span>
       </>
     );
   if (state === "stopped") return <span className="muted">stopped in round {one.rounds.at(-1)?.round}</span>;
