@@ -3,6 +3,7 @@
 
 mod consult;
 mod gateway;
+mod load;
 mod machine;
 mod sandbox;
 
@@ -20,6 +21,8 @@ enum Bench {
     /// One measured process of the gateway benchmark
     #[command(hide = true)]
     GatewayClient(gateway::ClientArgs),
+    /// Many viewers of one run, and many runs at once, on the server
+    Load(load::Args),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(sandbox::Args),
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Bench::Consult(args) => consult::run(&args),
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),
+        Bench::Load(args) => load::run(&args),
         Bench::Sandbox(args) => sandbox::run(&args),
     };
     match done {

@@ -12,6 +12,8 @@ pub(crate) enum Bench {
     Consult(Length),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(Length),
+    /// Many viewers of one run, and many runs at once, on the server
+    Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
 }
@@ -27,6 +29,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Consult(length) => consult(length),
         Bench::Gateway(length) => measure("gateway", length, &[]),
+        Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
     }
 }
@@ -68,6 +71,26 @@ fn consult(length: &Length) -> Result<()> {
         fs_err::copy(&wanted, &made)?;
     }
     measure("consult", length, &["--python", path])
+}
+
+/// It starts the product as a user does. A short run takes the builds that the tests use.
+fn load(length: &Length) -> Result<()> {
+    let root = shell::root()?;
+    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
+    let packages = ["-p", "moothall", "-p", "moothall-bench"];
+    let build = [&["cargo", "build", "--quiet", "--locked", "--profile", profile], &packages[..]];
+    shell::run(&root, &build.concat())?;
+    let made = shell::target_dir(&root).join(folder);
+    let (bench, program) = (made.join("moothall-bench"), made.join("moothall"));
+    let path = |path: &std::path::Path| -> Result<String> {
+        Ok(path.to_str().context("the target folder's name is not text")?.to_owned())
+    };
+    let (bench, program) = (path(&bench)?, path(&program)?);
+    let mut command_line = vec![bench.as_str(), "load", "--program", program.as_str()];
+    if length.short {
+        command_line.push("--short");
+    }
+    shell::run(&root, &command_line)
 }
 
 /// It also starts the product as a user does. A short run takes the build that the tests use: an

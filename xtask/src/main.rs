@@ -36,6 +36,8 @@ enum Task {
     /// Measures a promise of SPECIFICATION.md.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Many viewers of one run, and many runs at once, on the server; the same as `bench load`.
+    Load(bench::Length),
     /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
     Fuzz(fuzz::Args),
     /// Builds the agent that runs inside sandboxes, as one static file.
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::Codegen => codegen::run(),
         Task::Book => book::run(),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Load(length) => bench::run(&bench::Bench::Load(length)),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),

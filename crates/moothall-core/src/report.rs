@@ -27,7 +27,7 @@ pub use self::diff::{
 pub use self::export::export;
 pub use self::html::{Paper, html};
 pub use self::markdown::markdown;
-pub use self::memo::{RunFacts, memo};
+pub use self::memo::{Cited, RunFacts, cited, memo};
 pub use self::say::{Section, sections};
 pub use self::scores::scores_csv;
 pub use self::view::{ConsultView, DebateView};

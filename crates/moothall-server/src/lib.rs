@@ -23,6 +23,7 @@ mod control;
 mod desk;
 mod feed;
 mod guard;
+mod openapi;
 mod pages;
 mod problem;
 mod reading;

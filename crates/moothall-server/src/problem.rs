@@ -6,10 +6,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use moothall_core::access::Refusal;
 use moothall_store::StoreError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why a request is not answered as it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Problem {
     /// Always `about:blank`: `code` says what it is.

@@ -9,7 +9,7 @@ use moothall_core::access::Scope;
 use moothall_core::report::{self, Paper};
 use moothall_engine::{Consultation, RunRecord};
 
-use crate::wire::{ArtifactList, ArtifactRef, Thread, ThreadTurn};
+use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
 
 /// A conversation of a move with one decision maker.
@@ -70,6 +70,20 @@ pub(crate) async fn artifact(
         false => "text/plain; charset=utf-8",
     };
     Ok(tagged(&headers, kind, text.into_bytes()))
+}
+
+/// What a citation leads to.
+pub(crate) async fn fact(
+    State(app): State<App>,
+    who: Who,
+    Path((run, id)): Path<(String, String)>,
+) -> Result<Json<CitedFact>, Problem> {
+    let (_, consultation) = read(&app, &who, &run).await?;
+    let evidence = consultation.view.evidence();
+    let none = || Problem::not_found("nothing in the evidence of this run is called that");
+    let found = evidence.and_then(|evidence| report::cited(evidence, &id)).ok_or_else(none)?;
+    let report::Cited { id, says, filed, accession, link, formula, inputs } = found;
+    Ok(Json(CitedFact { id, says, filed, accession, link, formula, inputs }))
 }
 
 /// The memo, the scores or the receipt, as a file.

@@ -21,8 +21,8 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
 use crate::{
-    App, Guard, Problem, assets, caller, company, control, guard, pages, reading, runs, stream,
-    telemetry,
+    App, Guard, Problem, assets, caller, company, control, guard, openapi, pages, reading, runs,
+    stream, telemetry,
 };
 
 /// What one request may take.
@@ -98,6 +98,7 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
         look(thread, of_run(Scope::Read), get(reading::thread)),
         look("/api/runs/{run}/artifacts", of_run(Scope::Read), get(reading::artifacts)),
         look(document, of_run(Scope::Read), get(reading::artifact)),
+        look("/api/runs/{run}/facts/{id}", of_run(Scope::Read), get(reading::fact)),
         look("/api/runs/{run}/{export}", of_run(Scope::Read), get(reading::export)),
         act("/api/runs/{run}/cancel", of_run(Scope::Run), post(control::cancel)),
         act("/api/runs/{run}/pause", of_run(Scope::Run), post(control::pause)),
@@ -109,6 +110,8 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
         look("/api/tickers", read, get(company::tickers)),
         look("/api/committees", read, get(company::committees)),
         look("/api/settings", read, get(company::settings)),
+        look("/api/openapi.json", Needs::Nothing, get(openapi::json)),
+        look("/api/docs", Needs::Nothing, get(openapi::page)),
     ]
 }
 

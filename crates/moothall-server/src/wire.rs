@@ -4,10 +4,13 @@ use moothall_core::access::{Scope, TeamName, TokenId};
 use moothall_core::evidence::Day;
 use moothall_core::{Envelope, MicroUsd, RunId, Verdict};
 use moothall_store::RunState;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::openapi::AnyEvent;
+
 /// A run that shall begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "workflow", rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum StartRun {
@@ -18,7 +21,7 @@ pub enum StartRun {
 }
 
 /// A consultation that shall begin, or be estimated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StartConsult {
@@ -38,6 +41,7 @@ pub struct StartConsult {
     pub source: Option<Source>,
     /// Only what was filed on or before this day.
     #[cfg_attr(test, ts(type = "string | null"))]
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
     /// Takes a company that has filed no annual report for 18 months.
     pub allow_stale: bool,
@@ -54,7 +58,7 @@ pub struct StartConsult {
 }
 
 /// Where the evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Source {
@@ -65,7 +69,7 @@ pub enum Source {
 }
 
 /// A program that shall be written and tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StartCode {
@@ -82,16 +86,17 @@ pub struct StartCode {
 }
 
 /// A run that began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Started {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
 }
 
 /// A run that shall go on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ResumeRun {
@@ -100,19 +105,21 @@ pub struct ResumeRun {
 }
 
 /// Where a run stands after it was asked something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Accepted {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// Where it stands now; what was asked may take a moment.
     #[cfg_attr(test, ts(type = "RunState"))]
+    #[schemars(with = "crate::openapi::State")]
     pub state: RunState,
 }
 
 /// A person's word on a move that is held back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ApproveMove {
     /// The move.
@@ -125,7 +132,7 @@ pub struct ApproveMove {
 }
 
 /// A move that was approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Approved {
     /// The move.
@@ -136,7 +143,7 @@ pub struct Approved {
 }
 
 /// Runs, the newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunList {
     /// The runs.
@@ -144,11 +151,12 @@ pub struct RunList {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunSummary {
     /// The run.
     #[cfg_attr(test, ts(type = "string"))]
+    #[schemars(with = "String")]
     pub run_id: RunId,
     /// `consult` or `reflexion`.
     pub workflow: String,
@@ -158,6 +166,7 @@ pub struct RunSummary {
     pub model: String,
     /// Where it stands.
     #[cfg_attr(test, ts(type = "RunState"))]
+    #[schemars(with = "crate::openapi::State")]
     pub state: RunState,
     /// Whether somebody drives it at the moment.
     pub driven: bool,
@@ -169,20 +178,23 @@ pub struct RunSummary {
     pub events: u64,
     /// What the trial came to.
     #[cfg_attr(test, ts(type = "Verdict | null"))]
+    #[schemars(with = "Option<String>")]
     pub verdict: Option<Verdict>,
     /// What it has spent.
     #[cfg_attr(test, ts(type = "number | null"))]
+    #[schemars(with = "Option<u64>")]
     pub cost_micro_usd: Option<MicroUsd>,
     /// Tokens that it has used.
     pub tokens: Option<u64>,
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct EventPage {
     /// In order, from the one after the cursor.
     #[cfg_attr(test, ts(type = "Array<Envelope>"))]
+    #[schemars(with = "Vec<AnyEvent>")]
     pub events: Vec<Envelope>,
     /// The number of the last event there is.
     pub head_seq: u64,
@@ -191,7 +203,7 @@ pub struct EventPage {
 }
 
 /// One conversation of a debate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Thread {
     /// The move.
@@ -204,7 +216,7 @@ pub struct Thread {
 }
 
 /// A message. Its words are an agent's: text, never markup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ThreadTurn {
     /// `critic` or the decision maker.
@@ -216,7 +228,7 @@ pub struct ThreadTurn {
 }
 
 /// The documents of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ArtifactList {
     /// By name.
@@ -224,7 +236,7 @@ pub struct ArtifactList {
 }
 
 /// A document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ArtifactRef {
     /// `F1.md`.
@@ -233,8 +245,28 @@ pub struct ArtifactRef {
     pub bytes: u64,
 }
 
+/// What a citation leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CitedFact {
+    /// `F0:Revenue:FY2025`.
+    pub id: String,
+    /// What it says.
+    pub says: String,
+    /// The filing that says so.
+    pub filed: Option<String>,
+    /// The number of that filing.
+    pub accession: Option<String>,
+    /// Where a person can read it; a company that does not exist has no such place.
+    pub link: Option<String>,
+    /// How it was computed, where it was.
+    pub formula: Option<String>,
+    /// What it was computed from.
+    pub inputs: Vec<String>,
+}
+
 /// A text to check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct CheckText {
     /// The company that it is about.
@@ -244,21 +276,23 @@ pub struct CheckText {
     /// Only what was filed on or before this day.
     #[serde(default)]
     #[cfg_attr(test, ts(type = "string | null"))]
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
 }
 
 /// Which facts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FactsQuery {
     /// Only what was filed on or before this day.
+    #[schemars(with = "Option<String>")]
     pub as_of: Option<Day>,
     /// Takes a company that has filed no annual report for 18 months.
     pub allow_stale: bool,
 }
 
 /// Companies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TickerList {
     /// Those that fit best first.
@@ -266,7 +300,7 @@ pub struct TickerList {
 }
 
 /// A company.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TickerRow {
     /// As listed.
@@ -278,7 +312,7 @@ pub struct TickerRow {
 }
 
 /// Committees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CommitteeList {
     /// The usual one first.
@@ -286,7 +320,7 @@ pub struct CommitteeList {
 }
 
 /// A committee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CommitteeRow {
     /// As a request names it.
@@ -306,7 +340,7 @@ pub struct CommitteeRow {
 }
 
 /// A seat of a committee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SeatRow {
     /// `D1`.
@@ -316,7 +350,7 @@ pub struct SeatRow {
 }
 
 /// What the program has and has not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Settings {
     /// The program's version.
@@ -339,11 +373,12 @@ pub struct Settings {
     pub images: Vec<String>,
     /// The configured budget of one run.
     #[cfg_attr(test, ts(type = "number | null"))]
+    #[schemars(with = "Option<u64>")]
     pub budget_micro_usd: Option<MicroUsd>,
 }
 
 /// A provider and its key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct KeyRow {
     /// `anthropic`.
@@ -359,22 +394,26 @@ pub struct KeyRow {
 }
 
 /// Who is signed in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct Session {
     /// The team they act for.
+    #[schemars(with = "String")]
     #[cfg_attr(test, ts(type = "string"))]
     pub team: TeamName,
     /// The token they came or signed in with.
+    #[schemars(with = "Option<String>")]
     #[cfg_attr(test, ts(type = "string | null"))]
     pub token: Option<TokenId>,
     /// What they may do.
+    #[schemars(with = "Vec<String>")]
     #[cfg_attr(test, ts(type = "Scope[]"))]
     pub scopes: Vec<Scope>,
     /// Runs they may have at once.
     pub runs_at_once: Option<u32>,
     /// What their runs may cost within 24 hours.
-    pub usd_a_day: Option<MicroUsd>,
+    #[schemars(with = "Option<u64>")]
+    pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests they may make in a minute.
     pub requests_a_minute: Option<u32>,
     /// What a page sends as `X-Moothall-Page` when it changes something. Only for sessions.
@@ -382,7 +421,7 @@ pub struct Session {
 }
 
 /// The tokens of a team.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TokenList {
     /// The oldest first.
@@ -390,15 +429,17 @@ pub struct TokenList {
 }
 
 /// A token, without its secret: that is kept nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct TokenSummary {
     /// What it is called.
+    #[schemars(with = "String")]
     #[cfg_attr(test, ts(type = "string"))]
     pub id: TokenId,
     /// What somebody wrote down about it.
     pub label: String,
     /// What it covers.
+    #[schemars(with = "Vec<String>")]
     #[cfg_attr(test, ts(type = "Scope[]"))]
     pub scopes: Vec<Scope>,
     /// Whether it counts.
@@ -412,13 +453,14 @@ pub struct TokenSummary {
     /// Runs it may have at once.
     pub runs_at_once: Option<u32>,
     /// What its runs may cost within 24 hours.
-    pub usd_a_day: Option<MicroUsd>,
+    #[schemars(with = "Option<u64>")]
+    pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests it may make in a minute.
     pub requests_a_minute: Option<u32>,
 }
 
 /// Whether a token counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum TokenState {
@@ -431,13 +473,14 @@ pub enum TokenState {
 }
 
 /// A token that shall be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct MakeToken {
     /// What it is for.
     #[serde(default)]
     pub label: String,
     /// What it covers.
+    #[schemars(with = "Vec<String>")]
     #[cfg_attr(test, ts(type = "Scope[]"))]
     pub scopes: Vec<Scope>,
     /// How long it counts.
@@ -445,16 +488,18 @@ pub struct MakeToken {
     /// Runs it may have at once.
     pub runs_at_once: Option<u32>,
     /// What its runs may cost within 24 hours.
-    pub usd_a_day: Option<MicroUsd>,
+    #[schemars(with = "Option<u64>")]
+    pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests it may make in a minute.
     pub requests_a_minute: Option<u32>,
 }
 
 /// A token that was made. This is the only time it is shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MadeToken {
     /// What it is called.
+    #[schemars(with = "String")]
     #[cfg_attr(test, ts(type = "string"))]
     pub id: TokenId,
     /// The token.

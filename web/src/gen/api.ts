@@ -88,6 +88,39 @@ text: string,
 as_of: string | null, };
 
 /**
+ * What a citation leads to.
+ */
+export type CitedFact = { 
+/**
+ * `F0:Revenue:FY2025`.
+ */
+id: string, 
+/**
+ * What it says.
+ */
+says: string, 
+/**
+ * The filing that says so.
+ */
+filed: string | null, 
+/**
+ * The number of that filing.
+ */
+accession: string | null, 
+/**
+ * Where a person can read it; a company that does not exist has no such place.
+ */
+link: string | null, 
+/**
+ * How it was computed, where it was.
+ */
+formula: string | null, 
+/**
+ * What it was computed from.
+ */
+inputs: Array<string>, };
+
+/**
  * Committees.
  */
 export type CommitteeList = { 

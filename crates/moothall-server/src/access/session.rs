@@ -62,7 +62,7 @@ pub(crate) async fn show(
         token: owner.token,
         scopes: scopes.iter().collect(),
         runs_at_once: limits.runs_at_once,
-        usd_a_day: limits.usd_a_day,
+        micro_usd_a_day: limits.usd_a_day,
         requests_a_minute: limits.requests_a_minute,
         page_word: session.map(|Extension(OwnSession(secret))| page_word(&secret)),
     }))

@@ -30,7 +30,8 @@ pub(crate) async fn make(
     who: Who,
     Body(request): Body<MakeToken>,
 ) -> Result<Response, Problem> {
-    let MakeToken { label, scopes, days, runs_at_once, usd_a_day, requests_a_minute } = request;
+    let MakeToken { label, scopes, days, runs_at_once, micro_usd_a_day, requests_a_minute } =
+        request;
     if label.len() > MAX_LABEL_BYTES || label.chars().any(char::is_control) {
         let words =
             format!("a label has at most {MAX_LABEL_BYTES} bytes and no control characters");
@@ -52,7 +53,7 @@ pub(crate) async fn make(
         label,
         secret: secret.sha256(),
         scopes: others.iter().fold(Scopes::only(*first), |all, one| all.and(*one)),
-        limits: Limits { runs_at_once, usd_a_day, requests_a_minute },
+        limits: Limits { runs_at_once, usd_a_day: micro_usd_a_day, requests_a_minute },
         created_at_ms,
         expires_at_ms: Some(created_at_ms.saturating_add(u64::from(days) * DAY_MS)),
     };
@@ -98,7 +99,7 @@ fn summary(row: &TokenRow, now_ms: u64) -> TokenSummary {
         expires_at: row.expires_at_ms.map(rfc3339),
         last_used_at: row.last_used_at_ms.map(rfc3339),
         runs_at_once: row.limits.runs_at_once,
-        usd_a_day: row.limits.usd_a_day,
+        micro_usd_a_day: row.limits.usd_a_day,
         requests_a_minute: row.limits.requests_a_minute,
     }
 }

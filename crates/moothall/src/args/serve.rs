@@ -9,16 +9,17 @@ use moothall_core::access::{Scope, TeamName};
 use moothall_core::model::ModelName;
 
 const SERVE_EXAMPLES: &str = "\
-The server listens on this machine only, and answers pages of its own and programs on this machine.
+The server listens on this machine only unless told otherwise, and answers whoever opens its link or
+has a token of `moothall token create`.
 It shows and drives the same runs as every other command. Ctrl-C ends it: runs under way stand
 still, and go on when they are resumed, here or with `moothall resume`.
 
 Examples:
   moothall serve --open --model demo
   moothall serve --addr 127.0.0.1:8080
-  curl -s http://127.0.0.1:7777/api/runs
-  curl -s http://127.0.0.1:7777/api/runs --json '{\"workflow\": \"consult\", \"ticker\": \"HLXI\"}'
-  curl -N http://127.0.0.1:7777/api/runs/RUN/events";
+  curl -s -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs
+  curl -s -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs --json '{\"workflow\": \"consult\", \"ticker\": \"HLXI\"}'
+  curl -N -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs/RUN/events";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]

@@ -12,6 +12,7 @@ use moothall_server::{
     Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, login_code,
     login_link,
 };
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     };
     logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
     refuse_other_machines(args)?;
+    open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
@@ -96,6 +98,14 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
         Ok(Exit::Fine)
     })
+}
+
+/// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers
+/// are served.
+fn open_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Who can reach the server can try to spend its user's money.

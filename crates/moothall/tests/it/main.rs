@@ -32,6 +32,7 @@ mod say;
 mod scene;
 mod schema;
 mod secrecy;
+mod serve;
 mod sources;
 mod terminal;
 mod trust;

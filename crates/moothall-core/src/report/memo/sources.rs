@@ -48,6 +48,46 @@ pub(super) fn filing(evidence: &Evidence, accession: &str) -> Option<Link> {
     Link::new(&sheet.link(accession))
 }
 
+/// What a citation leads to, for whoever wants to see one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cited {
+    /// As it is listed: `F0:Revenue:FY2025`.
+    pub id: String,
+    /// What it says.
+    pub says: String,
+    /// The filing that says so: form and day, or form and item.
+    pub filed: Option<String>,
+    /// The number of that filing.
+    pub accession: Option<String>,
+    /// Where a person can read it.
+    pub link: Option<String>,
+    /// How it was computed, where it was.
+    pub formula: Option<String>,
+    /// What it was computed from.
+    pub inputs: Vec<String>,
+}
+
+/// What a citation leads to; nothing where it names nothing.
+pub fn cited(evidence: &Evidence, id: &str) -> Option<Cited> {
+    let (formula, inputs) = match known(evidence, id)? {
+        Known::Fact(_, _, Fact { source: Source::Derived { formula, inputs }, .. }) => {
+            let inputs = inputs.iter().map(|input| format!("F0:{input}")).collect();
+            (Some(formula.clone()), inputs)
+        }
+        _ => (None, Vec::new()),
+    };
+    let (filed, accession) = filed(evidence, id).unzip();
+    Some(Cited {
+        id: listed_as(evidence, id)?,
+        says: value(evidence, id)?,
+        filed,
+        accession,
+        link: link(evidence, id).map(|link| link.as_str().to_owned()),
+        formula,
+        inputs,
+    })
+}
+
 /// The value that a citation stands for, in words.
 pub(super) fn value(evidence: &Evidence, id: &str) -> Option<String> {
     match known(evidence, id)? {

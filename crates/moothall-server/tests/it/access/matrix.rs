@@ -29,6 +29,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/runs/{run}/moves/{move}/threads/{thread}", "read of the run"),
     ("GET", "/api/runs/{run}/artifacts", "read of the run"),
     ("GET", "/api/runs/{run}/artifacts/{name}", "read of the run"),
+    ("GET", "/api/runs/{run}/facts/{id}", "read of the run"),
     ("GET", "/api/runs/{run}/{export}", "read of the run"),
     ("POST", "/api/runs/{run}/cancel", "run of the run"),
     ("POST", "/api/runs/{run}/pause", "run of the run"),
@@ -40,6 +41,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/tickers", "read"),
     ("GET", "/api/committees", "read"),
     ("GET", "/api/settings", "read"),
+    ("GET", "/api/openapi.json", "nothing"),
+    ("GET", "/api/docs", "nothing"),
 ];
 
 fn in_words(needs: Needs) -> String {
@@ -132,6 +135,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
                     .replace("{token}", token.as_str())
                     .replace("{export}", "export.md")
                     .replace("{ticker}", "HLXI")
+                    .replace("{id}", "F0:Revenue:FY2025")
                     .replace("{move}", "m1")
                     .replace("{thread}", "D1")
                     .replace("{name}", "memo.md");

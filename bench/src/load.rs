@@ -1,0 +1,293 @@
+//! Load on the server: many viewers of one run, and many runs at once.
+//!
+//! The product is started as a user starts it. Every viewer checks what it is sent: numbers without
+//! a gap, none twice, to the last event. One viewer never reads what it is sent, and nobody may
+//! notice. Latency is from the time of the commit, which stands in the event, to the moment a viewer
+//! has it; all of them are on this machine, and so is the model, which answers at a pace.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args as ClapArgs;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::{machine, say};
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// Fewer viewers and runs
+    #[arg(long)]
+    short: bool,
+    /// The product
+    #[arg(long)]
+    program: PathBuf,
+}
+
+/// What is asked of the server.
+struct Load {
+    viewers: usize,
+    runs: usize,
+    /// The highest latency that 99 of 100 events may have.
+    p99: Duration,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let load = match args.short {
+        true => Load { viewers: 500, runs: 20, p99: Duration::from_secs(3) },
+        false => Load { viewers: 2_000, runs: 200, p99: Duration::from_secs(3) },
+    };
+    say(&format!("load benchmark on {}", machine::description()));
+    open_many_files()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let folder = tempfile::tempdir()?;
+        let server = Server::start(&args.program, folder.path(), "0.8")?;
+        one_run(&server, &load).await?;
+        drop(server);
+        let folder = tempfile::tempdir()?;
+        let server = Server::start(&args.program, folder.path(), "0.5")?;
+        many_runs(&server, &load).await
+    })
+}
+
+/// Many viewers of one run.
+async fn one_run(server: &Server, load: &Load) -> Result<()> {
+    let before = server.resident_bytes()?;
+    let run = server.consult(json!({"moves": 15, "rounds": 4})).await?;
+    // One that never reads what it is sent.
+    let mut deaf = TcpStream::connect(server.address()).await?;
+    let request =
+        format!("GET /api/runs/{run}/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address());
+    deaf.write_all(request.as_bytes()).await?;
+    let mut viewers = JoinSet::new();
+    for _ in 0..load.viewers {
+        let (client, url) = (server.client.clone(), server.events(&run));
+        viewers.spawn(async move { view(&client, &url).await });
+    }
+    let mut most = before;
+    let mut seen = Vec::new();
+    let mut looks = tokio::time::interval(Duration::from_millis(200));
+    while !viewers.is_empty() {
+        tokio::select! {
+            Some(ended) = viewers.join_next() => seen.push(ended??),
+            _ = looks.tick() => most = most.max(server.resident_bytes()?),
+        }
+    }
+    drop(deaf);
+    let events = seen.first().map_or(0, |seen| seen.events);
+    ensure!(seen.iter().all(|seen| seen.events == events), "viewers saw different runs");
+    let latency = Latency::of(seen.into_iter().flat_map(|seen| seen.latencies).collect());
+    let each = most.saturating_sub(before) / load.viewers as u64;
+    say(&format!(
+        "{} viewers of one run: {events} events each, none lost, doubled or out of order; latency \
+         {latency}; {} KiB of the server for each viewer",
+        load.viewers,
+        each / 1024
+    ));
+    latency.within(load.p99)
+}
+
+/// Many runs at once, each with a viewer. Debates run in the process (class `none`).
+async fn many_runs(server: &Server, load: &Load) -> Result<()> {
+    let began = Instant::now();
+    let mut viewers = JoinSet::new();
+    for _ in 0..load.runs {
+        let run = server.consult(json!({"moves": 2, "rounds": 3})).await?;
+        let (client, url) = (server.client.clone(), server.events(&run));
+        viewers.spawn(async move { view(&client, &url).await });
+    }
+    let started = began.elapsed();
+    let mut latencies = Vec::new();
+    let mut events = 0;
+    while let Some(ended) = viewers.join_next().await {
+        let seen = ended??;
+        events += seen.events;
+        latencies.extend(seen.latencies);
+    }
+    let latency = Latency::of(latencies);
+    say(&format!(
+        "{} runs, started within {:.1} s, all over after {:.1} s: {events} events, none lost, \
+         doubled or out of order; latency {latency}",
+        load.runs,
+        started.as_secs_f64(),
+        began.elapsed().as_secs_f64(),
+    ));
+    latency.within(load.p99)
+}
+
+/// What a viewer saw.
+struct Seen {
+    events: u64,
+    latencies: Vec<u32>,
+}
+
+/// Follows a run to its end and checks every number.
+async fn view(client: &Client, url: &str) -> Result<Seen> {
+    let mut answer = client.get(url).send().await.context("a viewer cannot connect")?;
+    ensure!(answer.status().is_success(), "a viewer is answered with {}", answer.status());
+    let connected = now_ms();
+    let mut seen = Seen { events: 0, latencies: Vec::new() };
+    let mut rest = Vec::new();
+    let mut ended = false;
+    while let Some(bytes) = answer.chunk().await.context("a stream broke off")? {
+        rest.extend_from_slice(&bytes);
+        while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
+            let frame: Vec<u8> = rest.drain(..end + 2).collect();
+            let text = String::from_utf8(frame)?;
+            let Some(data) = text.lines().find_map(|line| line.strip_prefix("data: ")) else {
+                continue;
+            };
+            let data: Value = serde_json::from_str(data)?;
+            let Some(seq) = data["seq"].as_u64() else { continue };
+            ensure!(seq == seen.events + 1, "event {seq} came after event {}", seen.events);
+            ensure!(!ended, "an event came after the last one");
+            seen.events = seq;
+            ended = data["type"] == "pipeline_complete";
+            let at = committed_ms(data["at"].as_str().unwrap_or_default())?;
+            // What happened before somebody looked has no latency.
+            if at >= connected {
+                seen.latencies.push(u32::try_from(now_ms().saturating_sub(at)).unwrap_or(u32::MAX));
+            }
+        }
+    }
+    ensure!(ended, "a stream ended after event {} and before its run", seen.events);
+    Ok(seen)
+}
+
+/// Milliseconds of the day, which is all that a short run needs; viewers run in the same minute.
+fn committed_ms(at: &str) -> Result<u64> {
+    let time = at.get(11..23).context("an event without a time")?;
+    let number = |range: std::ops::Range<usize>| -> Result<u64> {
+        Ok(time.get(range).context("an odd time")?.parse()?)
+    };
+    let seconds = number(0..2)? * 3600 + number(3..5)? * 60 + number(6..8)?;
+    let day = now_ms() / 86_400_000 * 86_400_000;
+    Ok(day + seconds * 1000 + number(9..12)?)
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Latencies in milliseconds, sorted.
+struct Latency(Vec<u32>);
+
+impl Latency {
+    fn of(mut all: Vec<u32>) -> Self {
+        all.sort_unstable();
+        Self(all)
+    }
+
+    fn at(&self, percent: usize) -> u32 {
+        let last = self.0.len().saturating_sub(1);
+        self.0.get(last * percent / 100).copied().unwrap_or_default()
+    }
+
+    fn within(&self, p99: Duration) -> Result<()> {
+        ensure!(!self.0.is_empty(), "nobody saw anything happen");
+        let found = Duration::from_millis(u64::from(self.at(99)));
+        ensure!(found <= p99, "the p99 is {found:?}, and may be {p99:?}");
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Latency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "p50 {} ms, p99 {} ms, highest {} ms", self.at(50), self.at(99), self.at(100))
+    }
+}
+
+/// The product, which ends with this value.
+struct Server {
+    child: Child,
+    base: String,
+    client: Arc<Client>,
+}
+
+impl Server {
+    fn start(program: &Path, folder: &Path, pace: &str) -> Result<Self> {
+        let printed = folder.join("address");
+        let mut child = Command::new(program)
+            .args([
+                "serve",
+                "--auth",
+                "none",
+                "--addr",
+                "127.0.0.1:0",
+                "--model",
+                "demo",
+                "--pace",
+                pace,
+            ])
+            .current_dir(folder)
+            .env_clear()
+            .env("HOME", folder)
+            .stdin(Stdio::null())
+            .stdout(fs_err::File::create(&printed)?.into_parts().0)
+            .stderr(Stdio::null())
+            .spawn()
+            .context("the product cannot be started")?;
+        let until = Instant::now() + Duration::from_secs(30);
+        let base = loop {
+            let text = fs_err::read_to_string(&printed)?;
+            if text.ends_with('\n') {
+                break text.trim().to_owned();
+            }
+            if Instant::now() > until || child.try_wait()?.is_some() {
+                bail!("the server did not start");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        // Nothing is encrypted on one machine, but no client is made without.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Arc::new(Client::builder().no_proxy().build()?);
+        Ok(Self { child, base, client })
+    }
+
+    fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    fn events(&self, run: &str) -> String {
+        format!("{}/api/runs/{run}/events", self.base)
+    }
+
+    async fn consult(&self, more: Value) -> Result<String> {
+        let mut wanted = json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none"});
+        if let (Value::Object(wanted), Value::Object(more)) = (&mut wanted, more) {
+            wanted.extend(more);
+        }
+        let request = self.client.post(format!("{}/api/runs", self.base));
+        let request = request.header("content-type", "application/json").body(wanted.to_string());
+        let text = request.send().await?.text().await?;
+        let answer: Value = serde_json::from_str(&text)?;
+        Ok(answer["run_id"].as_str().with_context(|| text.clone())?.to_owned())
+    }
+
+    fn resident_bytes(&self) -> Result<u64> {
+        machine::resident_bytes(self.child.id())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection is a file.
+fn open_many_files() -> Result<()> {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit)?;
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The document as one page without a script.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
+padding:0 1rem;color:#1a1a17;background:#f5f3ec}code,pre{font:13px/1.45 ui-monospace,monospace}\
+pre{background:#fffdf8;border:1px solid #e0dccf;border-radius:7px;padding:.75rem;overflow:auto}\
+summary{cursor:pointer;padding:.35rem 0}summary b{display:inline-block;width:3.5rem}\
+@media(prefers-color-scheme:dark){body{color:#efede5;background:#10110f}\
+pre{background:#171816;border-color:#282a26}a{color:#86b9ff}}";
+
+/// The page of a document.
+pub(super) fn page(document: &Value) -> String {
+    let mut body = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut body, document);
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Moothall API</title>\
+         <style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+    )
+}
+
+fn write(body: &mut String, document: &Value) -> std::fmt::Result {
+    let version = escaped(document["info"]["version"].as_str().unwrap_or_default());
+    write!(
+        body,
+        "<h1>Moothall API</h1><p>Version {version}. For programs: \
+         <a href=\"/api/openapi.json\">openapi.json</a>.</p><h2>Addresses</h2>"
+    )?;
+    for (path, methods) in document["paths"].as_object().into_iter().flatten() {
+        for (method, operation) in methods.as_object().into_iter().flatten() {
+            let (method, path) = (escaped(&method.to_ascii_uppercase()), escaped(path));
+            let summary = escaped(operation["summary"].as_str().unwrap_or_default());
+            let detail = escaped(&format!("{operation:#}"));
+            write!(
+                body,
+                "<details><summary><b>{method}</b> <code>{path}</code> {summary}</summary>\
+                 <pre>{detail}</pre></details>"
+            )?;
+        }
+    }
+    body.push_str("<h2>Types</h2>");
+    for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+        let (name, detail) = (escaped(name), escaped(&format!("{schema:#}")));
+        write!(
+            body,
+            "<details><summary><code>{name}</code></summary><pre>{detail}</pre></details>"
+        )?;
+    }
+    Ok(())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,149 @@
+//! A server with one run in its store and nobody behind its desk.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use moothall_core::access::Owner;
+use moothall_core::report::document::Document;
+use moothall_core::{RunEvent, RunEventBody, RunId, Verdict};
+use moothall_server::wire::{
+    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
+};
+use moothall_server::{
+    Access, Admits, App, Begun, Desk, DeskFuture, Feed, Guard, Limits, Options, Order, Problem,
+    StatusCode, Timing, serve,
+};
+use moothall_store::{Commit, NewRun, RunRow, RunState, SqliteStore, Store};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Whoever asks for more than what is in the store is refused.
+#[derive(Debug)]
+struct Nobody;
+
+fn refused<'a, T: Send + 'a>() -> DeskFuture<'a, T> {
+    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, "nobody", "nobody is here")) })
+}
+
+impl Desk for Nobody {
+    fn start(&self, _: Order) -> DeskFuture<'_, Begun> {
+        refused()
+    }
+    fn resume(&self, _: RunRow, _: ResumeRun) -> DeskFuture<'_, ()> {
+        refused()
+    }
+    fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
+        refused()
+    }
+    fn is_driven(&self, _: &RunId) -> bool {
+        true
+    }
+    fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {
+        refused()
+    }
+    fn facts(&self, _: String, _: FactsQuery) -> DeskFuture<'_, Value> {
+        refused()
+    }
+    fn check(&self, _: CheckText) -> DeskFuture<'_, Value> {
+        refused()
+    }
+    fn tickers(&self, _: String) -> DeskFuture<'_, TickerList> {
+        refused()
+    }
+    fn committees(&self) -> Result<CommitteeList, Problem> {
+        Err(Problem::not_found("nobody is here"))
+    }
+    fn settings(&self) -> DeskFuture<'_, Settings> {
+        refused()
+    }
+    fn pdf(&self, _: Document) -> DeskFuture<'_, Vec<u8>> {
+        refused()
+    }
+    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) address: String,
+    pub(crate) closing: CancellationToken,
+    pub(crate) served: tokio::task::JoinHandle<()>,
+    store: Arc<dyn Store>,
+    _folder: TempDir,
+}
+
+pub(crate) const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+impl Scene {
+    pub(crate) async fn new(options: Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
+        let access = Access::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
+        let store: Arc<dyn Store> = store;
+        let run = NewRun {
+            run_id: RUN.parse().unwrap(),
+            owner: Owner::local(),
+            cap: None,
+            workflow: "consult".to_owned(),
+            title: "HLXI".to_owned(),
+            input: Value::Null,
+            model: "demo".to_owned(),
+            build: "0".to_owned(),
+            created_at_ms: 1,
+        };
+        store.create_run(run).await.unwrap();
+        let closing = CancellationToken::new();
+        let feed = Feed::new(store.clone());
+        tokio::spawn(feed.clone().watch(Timing::default(), closing.clone()));
+        let app = App::new(store.clone(), Arc::new(Nobody), feed, access, closing.clone());
+        let app = app.with_options(options);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let guard = Guard::local(listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap().to_string();
+        let served = tokio::spawn(async move {
+            serve(listener, app, guard, Limits::default()).await.unwrap();
+        });
+        Self { address, closing, served, store, _folder: folder }
+    }
+
+    pub(crate) fn events(&self, after: u64) -> String {
+        format!("http://{}/api/runs/{RUN}/events?after={after}", self.address)
+    }
+
+    /// Writes so many turns of a debate, each with many words.
+    pub(crate) async fn write(&self, numbers: std::ops::Range<u32>, words: usize) {
+        let turn = |number: u32| {
+            let effect_id = format!("m1/turn-{number}").parse().unwrap();
+            let body = RunEventBody::SandboxTurn {
+                effect_id,
+                move_id: "m1".to_owned(),
+                thread: "D1".to_owned(),
+                round: 1,
+                role: "critic".to_owned(),
+                preview: "word ".repeat(words),
+                stance: None,
+                cites: Vec::new(),
+            };
+            RunEvent::about(&body.effect_id().unwrap().clone(), body)
+        };
+        let events: Vec<RunEvent> = numbers.map(turn).collect();
+        for some in events.chunks(500) {
+            let commit = Commit { events: some.to_vec(), at_ms: 5, ..Commit::default() };
+            self.store.commit(&RUN.parse().unwrap(), commit).await.unwrap();
+        }
+    }
+
+    /// Ends the run.
+    pub(crate) async fn finish(&self) {
+        let done = RunEventBody::RunFinished { verdict: Verdict::Pass };
+        let commit = Commit {
+            events: vec![RunEvent::of_run(done)],
+            state: Some(RunState::Finished),
+            at_ms: 6,
+            ..Commit::default()
+        };
+        self.store.commit(&RUN.parse().unwrap(), commit).await.unwrap();
+    }
+}

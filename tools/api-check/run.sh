@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Asks a server everything that its own document of the API allows, and much that it does not (schemathesis): no answer may be a failure of ours, and
+# every answer must be of the form that the document says. Streams are left out: they do not end.
+#
+#   tools/api-check/run.sh PROGRAM FOLDER    PROGRAM is moothall; FOLDER keeps the tool between two runs
+set -euo pipefail
+
+program=$(realpath "$1")
+mkdir -p "$2"
+tool=$(realpath "$2")/schemathesis
+wanted=$(dirname "${BASH_SOURCE[0]}")/requirements.txt
+if ! cmp --silent "$wanted" "$tool/requirements.txt"; then
+    python3 -m venv --clear "$tool"
+    "$tool/bin/pip" install --quiet --requirement "$wanted"
+    cp "$wanted" "$tool/requirements.txt"
+fi
+
+scratch=$(mktemp -d)
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+cd "$scratch"
+env -i HOME="$scratch" PATH="$PATH" "$program" serve --auth none --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
+server=$!
+until [[ -s address ]]; do
+    kill -0 "$server" || { cat told >&2; exit 1; }
+    sleep 0.05
+done
+base=$(<address)
+export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
+
+# One run that is over, so that there is something to read.
+curl --silent --fail --header 'content-type: application/json' "$base/api/runs" \
+    --data '{"workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 1, "isolation": "none"}' >started
+run=$(sed -E 's/.*"run_id":"([^"]+)".*/\1/' started)
+curl --silent --no-buffer "$base/api/runs/$run/events" >/dev/null
+
+"$tool/bin/schemathesis" run "$base/api/openapi.json" --exclude-path '/api/runs/{run}/events' --exclude-path '/api/runs/{run}/events.json' \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
+    --max-examples 15 --generation-deterministic --no-color
+kill -0 "$server"
