@@ -216,7 +216,17 @@ impl Server {
     fn start(program: &Path, folder: &Path, pace: &str) -> Result<Self> {
         let printed = folder.join("address");
         let mut child = Command::new(program)
-            .args(["serve", "--addr", "127.0.0.1:0", "--model", "demo", "--pace", pace])
+            .args([
+                "serve",
+                "--auth",
+                "none",
+                "--addr",
+                "127.0.0.1:0",
+                "--model",
+                "demo",
+                "--pace",
+                pace,
+            ])
             .current_dir(folder)
             .env_clear()
             .env("HOME", folder)

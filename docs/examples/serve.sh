@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 # Nothing of this leaves the machine.
 export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 
-"$program" serve --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
+"$program" serve --auth none --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
 server=$!
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 until [[ -s address ]]; do

@@ -18,7 +18,7 @@ fi
 scratch=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 cd "$scratch"
-env -i HOME="$scratch" PATH="$PATH" "$program" serve --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
+env -i HOME="$scratch" PATH="$PATH" "$program" serve --auth none --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
 server=$!
 until [[ -s address ]]; do
     kill -0 "$server" || { cat told >&2; exit 1; }

@@ -8,7 +8,7 @@ use moothall_core::access::Scope;
 use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Desk, Feed, Problem, Who};
+use crate::{Access, Desk, Feed, Metrics, Problem, Who};
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) desk: Arc<dyn Desk>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) options: Options,
     /// Cancelled when the server is about to end: streams say goodbye.
     pub(crate) closing: CancellationToken,
@@ -57,9 +59,17 @@ impl App {
         store: Arc<dyn Store>,
         desk: Arc<dyn Desk>,
         feed: Arc<Feed>,
+        access: Access,
         closing: CancellationToken,
     ) -> Self {
-        Self { store, desk, feed, options: Options::default(), closing }
+        let (access, metrics) = (Arc::new(access), Arc::default());
+        Self { store, desk, feed, access, metrics, options: Options::default(), closing }
+    }
+
+    /// Counts in these metrics, which others may count in, too.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// With other times.

@@ -4,11 +4,10 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use moothall_core::access::{
-    Caller, Limits, Member, Object, Owner, Refusal, Scope, Scopes, decide,
-};
+use moothall_core::access::{Caller, Member, Object, Owner, Refusal, Scope, decide};
 
 use crate::Problem;
+use crate::router::Needs;
 
 /// Whoever sent a request. Without the layer below, nobody: a router that forgets it refuses
 /// everything.
@@ -28,14 +27,19 @@ impl Who {
 }
 
 impl Who {
-    /// Whom they act for.
-    pub(crate) fn owner(&self) -> Result<Owner, Problem> {
+    /// Who they are.
+    pub(crate) fn member(&self) -> Result<&Member, Problem> {
         match &self.0 {
-            Caller::Known(member) => Ok(member.owner.clone()),
+            Caller::Known(member) => Ok(member),
             Caller::Nobody | Caller::Unknown | Caller::Expired | Caller::Revoked => {
                 Err(Refusal::SignInFirst.into())
             }
         }
+    }
+
+    /// Whom they act for.
+    pub(crate) fn owner(&self) -> Result<Owner, Problem> {
+        Ok(self.member()?.owner.clone())
     }
 }
 
@@ -47,21 +51,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Who {
     }
 }
 
-/// Whoever reaches a server that only listens to its own machine, and passed its guard, is its user.
-pub(crate) async fn local_user(mut request: Request, next: Next) -> Response {
-    let member = Member {
-        owner: Owner::local(),
-        scopes: Scopes::only(Scope::Admin),
-        limits: Limits::default(),
-    };
-    request.extensions_mut().insert(Who(Caller::Known(member)));
-    next.run(request).await
-}
-
 /// Lets only those through who may do this.
-pub(crate) async fn require(State(scope): State<Scope>, request: Request, next: Next) -> Response {
+pub(crate) async fn require(State(needs): State<Needs>, request: Request, next: Next) -> Response {
     let who = request.extensions().get::<Who>().cloned().unwrap_or(Who(Caller::Nobody));
-    match who.may(scope) {
+    let may = match needs {
+        Needs::Nothing => Ok(()),
+        Needs::Scope(scope) | Needs::ScopeOnRun(scope) | Needs::ScopeOnToken(scope) => {
+            who.may(scope)
+        }
+        Needs::ScopeOnServer(scope) => who.may_with(scope, &Owner::local()),
+    };
+    match may {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }

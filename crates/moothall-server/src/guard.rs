@@ -34,7 +34,12 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub struct Guard {
     /// As `Host` has them, in small letters.
     hosts: Vec<String>,
+    /// How our own pages are fetched.
+    scheme: &'static str,
 }
+
+/// Asked by machines under whatever address they know, and answered without looking at anything.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 impl Guard {
     /// Of a server that listens on this address of its own machine.
@@ -48,7 +53,19 @@ impl Guard {
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
         }
-        Self { hosts }
+        Self { hosts, scheme: "http://" }
+    }
+
+    /// Of a server that browsers reach under this address, such as `https://moothall.example.com`,
+    /// and under no other. `None` where it is not an address of that form.
+    pub fn named(origin: &str) -> Option<Self> {
+        let (scheme, host) = ["https://", "http://"]
+            .into_iter()
+            .find_map(|scheme| Some((scheme, origin.strip_prefix(scheme)?)))?;
+        let plain =
+            |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':' | b'[' | b']');
+        let is_name = !host.is_empty() && host.bytes().all(plain);
+        is_name.then(|| Self { hosts: vec![host.to_ascii_lowercase()], scheme })
     }
 
     fn refuse(&self, method: &Method, headers: &HeaderMap, host: Option<&str>) -> Option<Problem> {
@@ -65,7 +82,7 @@ impl Guard {
         };
         let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let foreign_origin = text(&header::ORIGIN).is_some_and(|origin| {
-            let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            let name = origin.strip_prefix(self.scheme);
             name.map(str::to_ascii_lowercase).as_deref() != Some(&*host)
         });
         let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -90,10 +107,18 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
+    if PROBES.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
     let headers = request.headers();
-    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    // HTTP/2 says it in the address.
-    let host = named.or_else(|| request.uri().authority().map(|name| name.as_str()));
+    let mut named = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or("?"));
+    let host = match (named.next(), named.next()) {
+        // HTTP/2 says it in the address.
+        (None, _) => request.uri().authority().map(|name| name.as_str()),
+        (Some(host), None) => Some(host),
+        // Whoever stands between us and the caller may have looked at the other one.
+        (Some(_), Some(_)) => None,
+    };
     match guard.refuse(request.method(), headers, host) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,

@@ -33,6 +33,24 @@ fn page_of_another_site_may_neither_read_nor_change_anything() {
 }
 
 #[test]
+fn server_behind_a_name_answers_to_that_name_over_its_own_scheme_only() {
+    let guard = Guard::named("https://moothall.example").unwrap();
+    let asked = |host: &str, origin: &str| {
+        let headers = [(header::ORIGIN, origin.parse().unwrap())].into_iter().collect();
+        guard.refuse(&Method::POST, &headers, Some(host)).map(|problem| problem.status)
+    };
+    assert_eq!(asked("moothall.example", "https://moothall.example"), None);
+    assert_eq!(asked("moothall.example", "http://moothall.example"), Some(403));
+    assert_eq!(asked("moothall.example", "https://moothall.example.evil"), Some(403));
+    assert_eq!(asked("127.0.0.1:7777", "https://moothall.example"), Some(421));
+    for wrong in
+        ["moothall.example", "ftp://a", "https://", "https://a/b", "https://a?b", "https://u@a"]
+    {
+        assert_eq!(Guard::named(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn own_page_a_program_and_a_link_on_another_page_are_let_in() {
     let own = "127.0.0.1:7777";
     let page = [("origin", "http://127.0.0.1:7777"), ("sec-fetch-site", "same-origin")];

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! browser ─► guard.rs   Host, Origin, headers of every answer
-//!              └─ caller.rs   who calls, and what they may do
+//!              └─ access/, caller.rs   who calls, and what they may do
 //!                   ├─ runs.rs, control.rs, company.rs   asks the Desk (desk.rs): the program behind this
 //!                   ├─ reading.rs                        snapshots, conversations, documents, exports
 //!                   └─ stream.rs, pages.rs               events, from the Feed (feed.rs)
@@ -14,6 +14,7 @@
 
 #![warn(missing_docs)]
 
+mod access;
 mod app;
 mod assets;
 mod caller;
@@ -29,9 +30,11 @@ mod reading;
 mod router;
 mod runs;
 mod stream;
+mod telemetry;
 mod times;
 pub mod wire;
 
+pub use crate::access::{Access, AccessError, Admits, login_code, login_link};
 pub use crate::app::{App, Options};
 pub use crate::caller::Who;
 pub use crate::desk::{Begun, Desk, DeskFuture, Once, Order};
@@ -39,6 +42,7 @@ pub use crate::feed::{Feed, Timing};
 pub use crate::guard::Guard;
 pub use crate::problem::Problem;
 pub use crate::router::{Limits, Needs, Route, router, routes, serve};
+pub use crate::telemetry::{Exporter, Metrics, Spans, exporter};
 pub use axum::http::StatusCode;
 
 #[cfg(test)]

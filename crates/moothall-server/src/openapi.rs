@@ -81,6 +81,7 @@ struct Operation {
 enum Gives {
     Json(&'static str, Schema),
     Text(&'static str),
+    Nothing,
 }
 
 /// The whole document.
@@ -125,10 +126,14 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
     let (status, content) = match gives {
         Gives::Json(status, schema) => (status, json!({"application/json": {"schema": schema}})),
         Gives::Text(kind) => ("200", json!({kind: {"schema": {"type": "string"}}})),
+        Gives::Nothing => ("204", json!({})),
     };
     let needs = match route.needs {
         Needs::Nothing => "anybody",
-        Needs::Scope(scope) | Needs::ScopeOnRun(scope) => scope.as_str(),
+        Needs::Scope(scope)
+        | Needs::ScopeOnRun(scope)
+        | Needs::ScopeOnToken(scope)
+        | Needs::ScopeOnServer(scope) => scope.as_str(),
     };
     let mut described = json!({
         "summary": summary,
@@ -156,6 +161,25 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
     Some(match route.path {
         "/healthz" => ask("Whether the server is up", Gives::Text("text/plain")),
         "/readyz" => ask("Whether the server can read runs", Gives::Text("text/plain")),
+        "/metrics" => ask("Numbers for Prometheus", Gives::Text("application/openmetrics-text")),
+        "/login" if is_post => ask("Sign in with a token", Gives::Text("text/html")),
+        "/login" => Operation {
+            query: &[("code", "string", "The code of a link that signs in once")],
+            ..ask("Sign in", Gives::Text("text/html"))
+        },
+        "/api/session" => ask("Who is signed in", answer::<wire::Session>(schemas)),
+        "/api/logout" => ask("Sign out", Gives::Nothing),
+        "/api/tokens" if is_post => Operation {
+            takes: Some(schemas.subschema_for::<wire::MakeToken>()),
+            ..ask(
+                "Make a token of the team; it is shown once",
+                Gives::Json("201", schemas.subschema_for::<wire::MadeToken>()),
+            )
+        },
+        "/api/tokens" => ask("The tokens of the team", answer::<wire::TokenList>(schemas)),
+        "/api/tokens/{token}/revoke" => {
+            ask("Take a token back", answer::<wire::TokenSummary>(schemas))
+        }
         "/api/runs" if is_post => Operation {
             takes: Some(schemas.subschema_for::<wire::StartRun>()),
             ..ask(

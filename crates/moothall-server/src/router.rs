@@ -1,7 +1,6 @@
 //! Which address is what, and what all of them have in common.
 
 use std::any::Any;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +19,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use crate::access::{self, session, tokens};
 use crate::{
     App, Guard, Problem, assets, caller, company, control, guard, openapi, pages, reading, runs,
-    stream,
+    stream, telemetry,
 };
 
 /// What one request may take.
@@ -60,15 +60,10 @@ pub enum Needs {
     Scope(Scope),
     /// This, to the run that the address names.
     ScopeOnRun(Scope),
-}
-
-impl Needs {
-    fn scope(self) -> Option<Scope> {
-        match self {
-            Self::Nothing => None,
-            Self::Scope(scope) | Self::ScopeOnRun(scope) => Some(scope),
-        }
-    }
+    /// This, to the token that the address names.
+    ScopeOnToken(Scope),
+    /// This, to the server itself, which belongs to the team `local`.
+    ScopeOnServer(Scope),
 }
 
 /// All addresses of the API. The router is made of this and of nothing else.
@@ -82,10 +77,19 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
     let look = |path, needs, handler| (Route { method: Method::GET, path, needs }, handler);
     let act = |path, needs, handler| (Route { method: Method::POST, path, needs }, handler);
     let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
+    let revoke = "/api/tokens/{token}/revoke";
     let document = "/api/runs/{run}/artifacts/{name}";
     vec![
         look("/healthz", Needs::Nothing, get(async || "ok")),
         look("/readyz", Needs::Nothing, get(ready)),
+        look("/metrics", Needs::ScopeOnServer(Scope::Admin), get(telemetry::show)),
+        look("/login", Needs::Nothing, get(session::open)),
+        act("/login", Needs::Nothing, post(session::enter)),
+        look("/api/session", read, get(session::show)),
+        act("/api/logout", read, post(session::leave)),
+        look("/api/tokens", Needs::Scope(Scope::Admin), get(tokens::list)),
+        act("/api/tokens", Needs::Scope(Scope::Admin), post(tokens::make)),
+        act(revoke, Needs::ScopeOnToken(Scope::Admin), post(tokens::revoke)),
         look("/api/runs", read, get(runs::list)),
         act("/api/runs", Needs::Scope(Scope::Run), post(runs::start)),
         look("/api/runs/{run}", of_run(Scope::Read), get(runs::snapshot)),
@@ -111,19 +115,17 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
     ]
 }
 
-/// All addresses, behind a guard for the machine's own user.
+/// All addresses, behind a guard.
 pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
     let api = table().into_iter().fold(Router::new(), |router, (route, handler)| {
-        let handler = match route.needs.scope() {
-            // Before anything of the request is read; what it is about is looked at where it is
-            // found (`App::find`).
-            Some(scope) => handler.layer(from_fn_with_state(scope, caller::require)),
-            None => handler,
-        };
+        // Before anything of the request is read; what it is about is looked at where it is found
+        // (`App::find`).
+        let handler = handler.layer(from_fn_with_state(route.needs, caller::require));
         router.route(route.path, handler)
     });
     // Who calls is found out here, for everything above.
-    let api = api.layer(from_fn(caller::local_user));
+    let api = api.layer(from_fn_with_state(Arc::clone(&app.access), access::identify));
+    let metrics = Arc::clone(&app.metrics);
     Router::new()
         .merge(api)
         .fallback(assets::serve)
@@ -138,16 +140,21 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(Arc::new(guard), guard::check))
         .layer(from_fn(guard::headers))
+        .layer(from_fn_with_state(metrics, telemetry::count))
         .with_state(app)
 }
 
 /// Serves until `closing`; then streams say goodbye, and answers under way are given.
 ///
 /// Errors: those of the socket.
-pub async fn serve(listener: TcpListener, app: App, limits: Limits) -> std::io::Result<()> {
-    let address: SocketAddr = listener.local_addr()?;
+pub async fn serve(
+    listener: TcpListener,
+    app: App,
+    guard: Guard,
+    limits: Limits,
+) -> std::io::Result<()> {
     let closing = app.closing.clone();
-    let router = router(app, Guard::local(address), limits);
+    let router = router(app, guard, limits);
     axum::serve(listener, router)
         .with_graceful_shutdown(async move { closing.cancelled().await })
         .await

@@ -39,7 +39,7 @@ pub(crate) use self::runs::{
     ResumeArgs, RunsArgs, RunsCommand, ShowArgs,
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
-pub(crate) use self::serve::ServeArgs;
+pub(crate) use self::serve::{AuthArg, LoginArgs, ServeArgs};
 pub(crate) use self::sources::{NewsArg, SourceArg, Subject};
 
 const EXIT_CODES: &str = "\
@@ -91,6 +91,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Watch and start runs in the browser, and over HTTP
     Serve(ServeArgs),
+    /// Print a link that signs a browser in to `moothall serve`, once
+    Login(LoginArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
     Consult(Box<ConsultArgs>),
     /// Show, check and make committees: who proposes, attacks and scores moves

@@ -19,6 +19,7 @@ mod failure;
 mod files;
 mod image;
 mod init;
+mod login;
 mod models;
 mod moves;
 mod own_words;
@@ -52,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     match command {
         Command::Init(args) => init::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
+        Command::Login(args) => login::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
         Command::Pause(args) => pause::run(&global, &args),

@@ -58,6 +58,11 @@ impl Local {
         &*self.sqlite
     }
 
+    /// The same, for whoever keeps them.
+    pub(crate) fn shared_accounts(&self) -> Arc<dyn Accounts> {
+        Arc::<SqliteStore>::clone(&self.sqlite)
+    }
+
     /// Closes the file. Where nobody else has it open, nothing stays beside it.
     pub(crate) async fn close(&self) {
         self.sqlite.close().await;

@@ -28,13 +28,25 @@ export async function getText(path: string, signal?: AbortSignal): Promise<strin
 }
 
 export async function post<T>(path: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<T> {
+  const word = await pageWord();
   const response = await send(path, {
     method: "POST",
-    headers: { "content-type": "application/json", ...headers },
+    headers: { "content-type": "application/json", ...(word === "" ? {} : { "x-moothall-page": word }), ...headers },
     body: JSON.stringify(body),
   });
   const text = await response.text();
   return (text === "" ? {} : JSON.parse(text)) as T;
+}
+
+let word: string | undefined;
+
+/** What our own page says beside the cookie when it changes something; empty where nobody is signed in. */
+async function pageWord(): Promise<string> {
+  if (word === undefined) {
+    const session = await get<{ page_word?: string | null }>("/api/session");
+    word = session.page_word ?? "";
+  }
+  return word;
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
@@ -46,6 +58,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     throw new Problem(0, "offline", "The server does not answer.", "Is `moothall serve` still running?");
   }
   if (response.ok) return response;
+  // A page that can be signed in to works without scripts.
+  if (response.status === 401) location.assign("/login");
   throw await problemOf(response);
 }
 

@@ -10,7 +10,8 @@ use moothall_server::wire::{
     CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
 };
 use moothall_server::{
-    App, Begun, Desk, DeskFuture, Feed, Limits, Options, Order, Problem, StatusCode, Timing, serve,
+    Access, Admits, App, Begun, Desk, DeskFuture, Feed, Guard, Limits, Options, Order, Problem,
+    StatusCode, Timing, serve,
 };
 use moothall_store::{Commit, NewRun, RunRow, RunState, SqliteStore, Store};
 use serde_json::Value;
@@ -78,8 +79,9 @@ pub(crate) const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 impl Scene {
     pub(crate) async fn new(options: Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&folder.path().join("runs.db")).await.unwrap();
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
+        let access = Access::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
+        let store: Arc<dyn Store> = store;
         let run = NewRun {
             run_id: RUN.parse().unwrap(),
             owner: Owner::local(),
@@ -95,12 +97,13 @@ impl Scene {
         let closing = CancellationToken::new();
         let feed = Feed::new(store.clone());
         tokio::spawn(feed.clone().watch(Timing::default(), closing.clone()));
-        let app = App::new(store.clone(), Arc::new(Nobody), feed, closing.clone());
+        let app = App::new(store.clone(), Arc::new(Nobody), feed, access, closing.clone());
         let app = app.with_options(options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let guard = Guard::local(listener.local_addr().unwrap());
         let address = listener.local_addr().unwrap().to_string();
         let served = tokio::spawn(async move {
-            serve(listener, app, Limits::default()).await.unwrap();
+            serve(listener, app, guard, Limits::default()).await.unwrap();
         });
         Self { address, closing, served, store, _folder: folder }
     }

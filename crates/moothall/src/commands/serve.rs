@@ -7,15 +7,19 @@ mod order;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use moothall_server::{App, Feed, Limits, Timing};
+use moothall_core::access::{Scope, TeamName};
+use moothall_server::{
+    Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, login_code,
+    login_link,
+};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::desk::ProgramDesk;
-use super::files;
-use crate::args::{Global, ServeArgs};
+use super::{files, login};
+use crate::args::{AuthArg, Global, ServeArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::pace::Pace;
@@ -24,8 +28,16 @@ use crate::{config, logging};
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
-    logging::start(&loaded.resolved.config.log, global.verbose);
-    refuse_other_machines(args.addr)?;
+    let metrics = Arc::<Metrics>::default();
+    let (spans, exporter) = match &args.otlp {
+        None => (Spans::counting(Arc::clone(&metrics)), None),
+        Some(endpoint) => {
+            let (spans, exporter) = collector(endpoint)?;
+            (spans.and_counting(Arc::clone(&metrics)), Some(exporter))
+        }
+    };
+    logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
+    refuse_other_machines(args)?;
     open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -47,13 +59,41 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             offline,
             Pace::of(args.pace),
         ));
-        let app = App::new(local.store.clone(), desk.clone(), feed, closing.clone());
+        let origin = match &args.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{address}"),
+        };
+        let guard = match &args.public_url {
+            Some(_) => Guard::named(&origin).ok_or_else(not_an_origin)?,
+            None => Guard::local(address),
+        };
+        let admits = match args.auth {
+            AuthArg::None => Admits::Everyone,
+            AuthArg::Link | AuthArg::Tokens => Admits::Credentials,
+        };
+        let access = Access::new(local.shared_accounts(), admits, &origin);
+        let app = App::new(local.store.clone(), desk.clone(), feed, access, closing.clone())
+            .with_metrics(metrics);
+        // It ends after the runs, whose spans it sends.
+        let done = CancellationToken::new();
+        let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
         end_on_signal(closing.clone())?;
-        introduce(address, args);
-        let served = moothall_server::serve(listener, app, Limits::default()).await;
+        let link = match args.auth {
+            AuthArg::Link => {
+                let code = login_code(local.accounts(), TeamName::local(), Scope::Admin).await;
+                Some(login_link(&origin, &code.map_err(login::refusal)?))
+            }
+            AuthArg::Tokens | AuthArg::None => None,
+        };
+        introduce(&origin, link.as_deref(), args);
+        let served = moothall_server::serve(listener, app, guard, Limits::default()).await;
         closing.cancel();
         moothall_server::Desk::shut_down(&*desk).await;
         let _ = watching.await;
+        done.cancel();
+        if let Some(exporting) = exporting {
+            let _ = exporting.await;
+        }
         local.close().await;
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
         Ok(Exit::Fine)
@@ -68,15 +108,39 @@ fn open_many_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Who can reach the server can spend its user's money.
-fn refuse_other_machines(address: SocketAddr) -> Result<(), CliError> {
-    match address.ip().is_loopback() {
-        true => Ok(()),
-        false => Err(CliError::usage(format!("{address} can be reached from other machines"))
-            .with_hint(
-                "listen on 127.0.0.1; from elsewhere, `ssh -L 7777:127.0.0.1:7777` leads here",
-            )),
+/// Who can reach the server can try to spend its user's money.
+fn refuse_other_machines(args: &ServeArgs) -> Result<(), CliError> {
+    let address = args.addr;
+    if address.ip().is_loopback() {
+        return Ok(());
     }
+    match (args.auth, &args.public_url) {
+        (AuthArg::Tokens, Some(_)) => Ok(()),
+        (AuthArg::Tokens, None) => Err(CliError::usage(format!(
+            "{address} can be reached from other machines, and nobody says under which name"
+        ))
+        .with_hint("`--public-url https://moothall.example.com` does")),
+        (AuthArg::Link | AuthArg::None, _) => {
+            Err(CliError::usage(format!("{address} can be reached from other machines")).with_hint(
+                "listen on 127.0.0.1; from elsewhere, `ssh -L 7777:127.0.0.1:7777` leads here. \
+                 For others there is `--auth tokens`",
+            ))
+        }
+    }
+}
+
+fn not_an_origin() -> CliError {
+    CliError::usage("`--public-url` is not an address that browsers know a server by")
+        .with_hint("it has a scheme and a name and nothing else: https://moothall.example.com")
+}
+
+fn collector(endpoint: &str) -> Result<(Spans, Exporter), CliError> {
+    if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
+        return Err(CliError::usage("`--otlp` is not an address of a collector")
+            .with_hint("it is where OTLP over HTTP is listened for: http://127.0.0.1:4318"));
+    }
+    moothall_server::exporter(endpoint)
+        .map_err(|error| CliError::failed("spans cannot be sent").with_source(error))
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
@@ -110,8 +174,7 @@ fn end_on_signal(closing: CancellationToken) -> Result<(), CliError> {
     Ok(())
 }
 
-fn introduce(address: SocketAddr, args: &ServeArgs) {
-    let url = format!("http://{address}");
+fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {
     // The address is what a script wants to read.
     let _ = terminal::print(&format!("{url}\n"));
     if !moothall_ui::is_built() {
@@ -119,8 +182,11 @@ fn introduce(address: SocketAddr, args: &ServeArgs) {
         terminal::note(&format!("{YELLOW}note: {words}{YELLOW:#}\n"));
     }
     terminal::note(&format!("{BOLD}Moothall{BOLD:#} {DIM}· Ctrl-C ends it{DIM:#}\n"));
+    if let Some(link) = link {
+        terminal::note(&format!("sign in, once: {link}\n"));
+    }
     if args.open {
-        open(&url);
+        open(link.unwrap_or(url));
     }
 }
 

@@ -33,6 +33,7 @@ mod scene;
 mod schema;
 mod secrecy;
 mod serve;
+mod serve_access;
 mod sources;
 mod terminal;
 mod trust;

@@ -27,7 +27,7 @@ impl Drop for Server {
 
 impl Server {
     fn start(world: &World, more: &[&str]) -> Self {
-        let usual = ["serve", "--addr", "127.0.0.1:0", "--model", "demo"];
+        let usual = ["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"];
         let mut child =
             world.command(&[&usual, more].concat()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
+use moothall_core::access::Excess;
 use moothall_core::consult::Consult;
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::Reflexion;
@@ -20,6 +21,7 @@ use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode}
 use moothall_store::{Admission, NewRun, Once, RunRow, Store, StoredEvent, Terms, Wish};
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use super::{facts as known, order};
 use crate::commands::check::Checked;
@@ -158,10 +160,7 @@ impl ProgramDesk {
                 )
                 .with_hint("use a new key for a new request"));
             }
-            Admission::Refused(excess) => {
-                let words = excess.to_string();
-                return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit-reached", words));
-            }
+            Admission::Refused(excess) => return Err(beyond(excess)),
         }
         self.drive(run_id.clone(), lock, context, opened);
         Ok(Begun::Now(run_id))
@@ -171,7 +170,7 @@ impl ProgramDesk {
     fn drive(&self, run_id: RunId, lock: RunLock, context: Context, opened: Opened) {
         let (store, feed) = (self.local.store.clone(), Arc::clone(&self.feed));
         let (pace, run) = (self.pace, run_id.clone());
-        let task = tokio::spawn(async move {
+        let driven = async move {
             let told = run.clone();
             let heard = move |stored: &StoredEvent| feed.committed(&told, stored);
             // Boxed: hundreds of calls under way are large.
@@ -183,10 +182,20 @@ impl ProgramDesk {
             }
             let news = ended.as_ref().map_or(Some(News::Failed), News::of);
             notice::tell(&context.loaded, &run, news).await;
-        });
+        };
+        // Whoever traces a request sees what it set going.
+        let task = tokio::spawn(driven.in_current_span());
         let mut driving = self.driving();
         driving.retain(|_, task| !task.is_finished());
         driving.insert(run_id, task);
+    }
+
+    async fn allow(&self, row: &RunRow, request: &ResumeRun) -> Result<(), Problem> {
+        let budget = order::budget(request.budget_usd.as_deref()).map_err(problem)?;
+        let Some(cap) = budget else { return Ok(()) };
+        let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
+        let changed = self.local.store.change_cap(&row.run_id, Some(cap), day_began_at_ms).await?;
+        changed.map_err(beyond)
     }
 
     async fn go_on(&self, row: RunRow, request: ResumeRun) -> Result<(), CliError> {
@@ -246,7 +255,10 @@ impl Desk for ProgramDesk {
     }
 
     fn resume(&self, row: RunRow, request: ResumeRun) -> DeskFuture<'_, ()> {
-        Box::pin(async move { self.go_on(row, request).await.map_err(problem) })
+        Box::pin(async move {
+            self.allow(&row, &request).await?;
+            self.go_on(row, request).await.map_err(problem)
+        })
     }
 
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()> {
@@ -334,6 +346,13 @@ impl Desk for ProgramDesk {
             }
         })
     }
+}
+
+/// What a token does not allow now. Nobody knows when a run ends; a minute is a fair time to ask again.
+fn beyond(excess: Excess) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
+        .with_hint(excess.hint())
+        .retry_after(60)
 }
 
 /// An error of the program as an answer. Causes are told: whoever asks is the program's user.

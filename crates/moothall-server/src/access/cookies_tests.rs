@@ -1,0 +1,55 @@
+use super::*;
+
+fn headers(values: &[&str]) -> HeaderMap {
+    let pair = |value: &&str| (header::COOKIE, HeaderValue::from_str(value).unwrap());
+    values.iter().map(pair).collect()
+}
+
+#[test]
+fn cookie_is_for_one_server_and_for_no_script() {
+    let check = |origin: &str, expected: &str| {
+        let given = Cookies::of(origin).give(&Credential::sent("s3"), Duration::from_secs(60));
+        assert_eq!(given.unwrap().to_str().unwrap(), expected);
+    };
+    check(
+        "http://127.0.0.1:7777",
+        "moothall-7777=s3; Path=/; Max-Age=60; HttpOnly; SameSite=Strict",
+    );
+    check(
+        "https://moothall.example",
+        "__Host-moothall-session=s3; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+    );
+    check(
+        "https://moothall.example:8443",
+        "__Host-moothall-8443=s3; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+    );
+}
+
+#[test]
+fn session_is_read_among_others_and_never_guessed() {
+    let cookies = Cookies::of("http://127.0.0.1:7777");
+    let read =
+        |values: &[&str]| cookies.read(&headers(values)).map(|secret| secret.reveal().to_owned());
+    assert_eq!(read(&["theme=dark; moothall-7777=abc; moothall-8888=def"]).as_deref(), Some("abc"));
+    assert_eq!(read(&["theme=dark", "moothall-7777=abc"]).as_deref(), Some("abc"));
+    for none in [
+        &[][..],
+        &["theme=dark"],
+        &["moothall-8888=abc"],
+        &["xmoothall-7777=abc"],
+        &["moothall-7777"],
+        // Another site below our domain may have added one; nobody knows which.
+        &["moothall-7777=abc; moothall-7777=def"],
+        &["moothall-7777=abc", "moothall-7777=def"],
+    ] {
+        assert_eq!(read(none), None, "{none:?}");
+    }
+}
+
+#[test]
+fn word_of_a_page_follows_from_its_session_and_does_not_show_it() {
+    let (one, other) = (Credential::sent("abc"), Credential::sent("abd"));
+    assert_eq!(page_word(&one), page_word(&one.clone()));
+    assert_ne!(page_word(&one), page_word(&other));
+    assert_ne!(page_word(&one), one.sha256().to_string());
+}

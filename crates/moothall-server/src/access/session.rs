@@ -1,0 +1,104 @@
+//! `/login`, `/api/session`, `/api/logout`: how a browser signs in and out.
+
+use axum::extract::{Form, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse as _, Response};
+use axum::{Extension, Json};
+use moothall_core::access::{Caller, Member};
+use moothall_store::Credential;
+use serde::Deserialize;
+
+use super::cookies::page_word;
+use super::identify::OwnSession;
+use super::{SESSION_LASTS, now_ms};
+use crate::wire::Session;
+use crate::{App, Problem, Who};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct LoginQuery {
+    code: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct LoginForm {
+    token: String,
+}
+
+/// Exchanges the code of a login link, once, for a session. Without a code: the page where a token is
+/// entered.
+pub(crate) async fn open(
+    State(app): State<App>,
+    Query(query): Query<LoginQuery>,
+) -> Result<Response, Problem> {
+    let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
+    let code = Credential::sent(&code);
+    let taken = app.access.accounts.take_login_code(&code.sha256(), now_ms()).await?;
+    let Some(taken) = taken else { return Ok(page(StatusCode::UNAUTHORIZED, USED)) };
+    let begun = app.access.begin_session(taken.team, None, taken.scopes).await;
+    Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
+}
+
+/// Exchanges a token for a session.
+pub(crate) async fn enter(
+    State(app): State<App>,
+    Form(form): Form<LoginForm>,
+) -> Result<Response, Problem> {
+    let token = Credential::sent(form.token.trim());
+    let row = app.access.accounts.token(&token.sha256()).await?;
+    let row = row.filter(|row| matches!(row.caller(now_ms()), Caller::Known(_)));
+    let Some(row) = row else { return Ok(page(StatusCode::UNAUTHORIZED, REFUSED)) };
+    let begun = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
+    Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
+}
+
+/// Who is signed in, and the word that the page says when it changes something.
+pub(crate) async fn show(
+    who: Who,
+    session: Option<Extension<OwnSession>>,
+) -> Result<Json<Session>, Problem> {
+    let Member { owner, scopes, limits } = who.member()?.clone();
+    Ok(Json(Session {
+        team: owner.team,
+        token: owner.token,
+        scopes: scopes.iter().collect(),
+        runs_at_once: limits.runs_at_once,
+        micro_usd_a_day: limits.usd_a_day,
+        requests_a_minute: limits.requests_a_minute,
+        page_word: session.map(|Extension(OwnSession(secret))| page_word(&secret)),
+    }))
+}
+
+/// Ends the session that a request came with.
+pub(crate) async fn leave(
+    State(app): State<App>,
+    session: Option<Extension<OwnSession>>,
+) -> Result<Response, Problem> {
+    if let Some(Extension(OwnSession(secret))) = session {
+        app.access.accounts.end_session(&secret.sha256()).await?;
+    }
+    let mut headers = HeaderMap::new();
+    headers.extend(app.access.cookies.take().map(|cookie| (header::SET_COOKIE, cookie)));
+    Ok((StatusCode::NO_CONTENT, headers).into_response())
+}
+
+/// Away from the address that held the code, so that it stays in no history.
+fn signed_in(app: &App, session: &Credential) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::LOCATION, HeaderValue::from_static("/"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let cookie = app.access.cookies.give(session, SESSION_LASTS);
+    headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+const ENTER: &str = "Enter a token of your team.";
+const REFUSED: &str = "This token is not known here, has expired or was revoked.";
+const USED: &str = "This link was used already, or is older than ten minutes. \
+                    <code>moothall login</code> prints a new one.";
+
+/// A page without scripts: it works where nothing else does yet.
+fn page(status: StatusCode, words: &'static str) -> Response {
+    let text = include_str!("login.html").replace("{words}", words);
+    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (status, no_store, Html(text)).into_response()
+}

@@ -1,0 +1,25 @@
+use super::*;
+
+#[test]
+fn trace_of_a_caller_is_taken_as_the_standard_writes_it_and_anything_else_is_ignored() {
+    let parent = Some(TraceParent {
+        trace_id: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
+        span_id: 0x00f0_67aa_0ba9_02b7,
+    });
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+    for (text, expected) in [
+        (format!("00-{trace}-01"), parent),
+        (format!("00-{trace}-00"), parent),
+        (format!("cc-{trace}-01-more"), parent),
+        (format!("00-{trace}-01-more"), None),
+        (format!("ff-{trace}-01"), None),
+        (format!("00-{trace}"), None),
+        (format!("00-{}-01", trace.to_uppercase()), None),
+        (format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)), None),
+        (format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", "0".repeat(16)), None),
+        (String::new(), None),
+        ("00-é-é-é".to_owned(), None),
+    ] {
+        assert_eq!(TraceParent::parse(&text), expected, "{text:?}");
+    }
+}

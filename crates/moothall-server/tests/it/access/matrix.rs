@@ -1,0 +1,197 @@
+//! Every address, tried by everyone, on what is theirs and what is not.
+
+use std::collections::BTreeMap;
+
+use moothall_core::access::{Limits, Scope};
+use moothall_server::{Admits, Needs, routes};
+use moothall_store::{Accounts as _, Credential};
+use reqwest::RequestBuilder;
+
+use super::place::{FOREIGN_RUN, NO_RUN, OWN_RUN, Place, told};
+
+/// What every address needs. A new one has no row here, and that fails until somebody has decided.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("GET", "/healthz", "nothing"),
+    ("GET", "/readyz", "nothing"),
+    ("GET", "/metrics", "admin of the server"),
+    ("GET", "/login", "nothing"),
+    ("POST", "/login", "nothing"),
+    ("GET", "/api/session", "read"),
+    ("POST", "/api/logout", "read"),
+    ("GET", "/api/tokens", "admin"),
+    ("POST", "/api/tokens", "admin"),
+    ("POST", "/api/tokens/{token}/revoke", "admin of the token"),
+    ("GET", "/api/runs", "read"),
+    ("POST", "/api/runs", "run"),
+    ("GET", "/api/runs/{run}", "read of the run"),
+    ("GET", "/api/runs/{run}/events", "read of the run"),
+    ("GET", "/api/runs/{run}/events.json", "read of the run"),
+    ("GET", "/api/runs/{run}/moves/{move}/threads/{thread}", "read of the run"),
+    ("GET", "/api/runs/{run}/artifacts", "read of the run"),
+    ("GET", "/api/runs/{run}/artifacts/{name}", "read of the run"),
+    ("GET", "/api/runs/{run}/facts/{id}", "read of the run"),
+    ("GET", "/api/runs/{run}/{export}", "read of the run"),
+    ("POST", "/api/runs/{run}/cancel", "run of the run"),
+    ("POST", "/api/runs/{run}/pause", "run of the run"),
+    ("POST", "/api/runs/{run}/resume", "run of the run"),
+    ("POST", "/api/runs/{run}/approve", "review of the run"),
+    ("POST", "/api/estimate", "read"),
+    ("POST", "/api/check", "read"),
+    ("GET", "/api/facts/{ticker}", "read"),
+    ("GET", "/api/tickers", "read"),
+    ("GET", "/api/committees", "read"),
+    ("GET", "/api/settings", "read"),
+    ("GET", "/api/openapi.json", "nothing"),
+    ("GET", "/api/docs", "nothing"),
+];
+
+fn in_words(needs: Needs) -> String {
+    match needs {
+        Needs::Nothing => "nothing".to_owned(),
+        Needs::Scope(scope) => scope.to_string(),
+        Needs::ScopeOnRun(scope) => format!("{scope} of the run"),
+        Needs::ScopeOnToken(scope) => format!("{scope} of the token"),
+        Needs::ScopeOnServer(scope) => format!("{scope} of the server"),
+    }
+}
+
+#[test]
+fn every_address_has_a_row_that_says_what_it_needs() {
+    let there: Vec<(String, &str, String)> = routes()
+        .into_iter()
+        .map(|route| (route.method.to_string(), route.path, in_words(route.needs)))
+        .collect();
+    let there: Vec<(&str, &str, &str)> =
+        there.iter().map(|(method, path, needs)| (&**method, *path, &**needs)).collect();
+    assert_eq!(there, TABLE);
+}
+
+/// Whom a request comes from.
+const ROLES: [&str; 9] =
+    ["nobody", "unknown", "expired", "revoked", "read", "run", "review", "admin", "south"];
+
+async fn credentials(place: &Place) -> BTreeMap<&'static str, Option<Credential>> {
+    let mut all = BTreeMap::from([("nobody", None)]);
+    all.insert("unknown", Some(Credential::token().unwrap()));
+    let expired = place.limited_token("local", "admin", Some(2), Limits::default()).await.1;
+    all.insert("expired", Some(expired));
+    let (id, revoked) = place.token("local", "admin").await;
+    place.store.revoke_token(&id, 3).await.unwrap();
+    all.insert("revoked", Some(revoked));
+    for scope in ["read", "run", "review", "admin"] {
+        all.insert(scope, Some(place.token("local", scope).await.1));
+    }
+    // An administrator of another team.
+    all.insert("south", Some(place.token("south", "admin").await.1));
+    all
+}
+
+/// What a role hears about an address: a refusal, or that they were let through.
+fn expected(role: &str, needs: Needs, is_own: bool) -> &'static str {
+    let (scope, on_object) = match needs {
+        Needs::Nothing => return "let through",
+        Needs::Scope(scope) => (scope, false),
+        Needs::ScopeOnRun(scope) | Needs::ScopeOnToken(scope) => (scope, true),
+        // The server is `local`'s.
+        Needs::ScopeOnServer(_) if role == "south" => return "404",
+        Needs::ScopeOnServer(scope) => (scope, false),
+    };
+    let covers = match role {
+        "nobody" | "unknown" | "expired" | "revoked" => return "401",
+        "read" => scope == Scope::Read,
+        "run" => matches!(scope, Scope::Read | Scope::Run),
+        "review" => matches!(scope, Scope::Read | Scope::Review),
+        _ => true,
+    };
+    match (covers, on_object && !is_own) {
+        (false, _) => "403",
+        (true, true) => "404",
+        (true, false) => "let through",
+    }
+}
+
+fn signed(request: RequestBuilder, credential: &Option<Credential>) -> RequestBuilder {
+    match credential {
+        Some(token) => request.header("authorization", format!("Bearer {}", token.reveal())),
+        None => request,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_foreign_things() {
+    let place = Place::new(Admits::Credentials).await;
+    let credentials = credentials(&place).await;
+    let mut tried = 0;
+    for route in routes() {
+        for role in ROLES {
+            // For `south`, what is foreign to the others is its own.
+            let whose = [(OWN_RUN, "local"), (FOREIGN_RUN, "south")];
+            for (run, owner) in whose {
+                let is_own = (role == "south") == (owner == "south");
+                let token = place.token(owner, "read").await.0;
+                let path = route
+                    .path
+                    .replace("{run}", run)
+                    .replace("{token}", token.as_str())
+                    .replace("{export}", "export.md")
+                    .replace("{ticker}", "HLXI")
+                    .replace("{id}", "F0:Revenue:FY2025")
+                    .replace("{move}", "m1")
+                    .replace("{thread}", "D1")
+                    .replace("{name}", "memo.md");
+                let is_post = route.method == "POST";
+                let mut request = if is_post { place.post(&path) } else { place.get(&path) };
+                if path == "/login" && is_post {
+                    let form = "application/x-www-form-urlencoded";
+                    request = place.client.post(format!("{}/login", place.base));
+                    request = request.header("content-type", form).body("token=moot_none");
+                }
+                let response = signed(request, &credentials[role]).send().await.unwrap();
+                let (status, code) = told(response).await;
+                let refusals = ["run-not-found", "token-not-found", "not-found"];
+                let heard = match (status, code.as_str()) {
+                    (401, "-") if path == "/login" => "let through",
+                    (401, _) => "401",
+                    (403, "scope-missing") => "403",
+                    // A run without documents is a run: its documents are not there.
+                    (404, code) if refusals.contains(&code) && !is_own => "404",
+                    (404, "not-found") if role == "south" && route.path == "/metrics" => "404",
+                    _ => "let through",
+                };
+                let wanted = expected(role, route.needs, is_own);
+                let what = format!("{} {path} by {role}: {status} {code}", route.method);
+                assert_eq!(heard, wanted, "{what}");
+                tried += 1;
+            }
+        }
+    }
+    assert_eq!(tried, routes().len() * ROLES.len() * 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_foreign_is_answered_letter_for_letter_as_what_does_not_exist() {
+    let place = Place::new(Admits::Credentials).await;
+    let (_, admin) = place.token("local", "admin").await;
+    let admin = Some(admin);
+    for route in routes().iter().filter(|route| matches!(route.needs, Needs::ScopeOnRun(_))) {
+        let mut answers = Vec::new();
+        for run in [FOREIGN_RUN, NO_RUN] {
+            let path = route.path.replace("{run}", run).replace("{export}", "export.md");
+            let is_post = route.method == "POST";
+            let request = if is_post { place.post(&path) } else { place.get(&path) };
+            let response = signed(request, &admin).send().await.unwrap();
+            let status = response.status();
+            let mut headers = response.headers().clone();
+            headers.remove("date");
+            let text = response.text().await.unwrap().replace(run, "RUN");
+            answers.push((status, headers, text));
+        }
+        assert_eq!(answers[0], answers[1], "{} {}", route.method, route.path);
+        assert_eq!(answers[0].0.as_u16(), 404, "{} {}", route.method, route.path);
+    }
+    // Nor does a foreign run show up in a list, or make the beginning of an id ambiguous.
+    let (_, south) = place.token("south", "read").await;
+    let listed = signed(place.get("/api/runs"), &Some(south)).send().await.unwrap();
+    let listed = listed.text().await.unwrap();
+    assert!(listed.contains(FOREIGN_RUN) && !listed.contains(OWN_RUN), "{listed}");
+}

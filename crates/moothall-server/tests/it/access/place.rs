@@ -1,0 +1,192 @@
+//! A server with two teams, a run and tokens of each, and a desk that does what it is asked by halves.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use moothall_core::access::{Limits as Allowed, Owner, Scopes, TeamName, TokenId};
+use moothall_core::report::document::Document;
+use moothall_core::{RunId, Sha256Hex};
+use moothall_server::wire::{
+    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
+};
+use moothall_server::{
+    Access, Admits, App, Begun, Desk, DeskFuture, Feed, Guard, Limits, Metrics, Order, Problem,
+    StatusCode, serve,
+};
+use moothall_store::{
+    Accounts as _, Credential, NewRun, NewToken, RunRow, SqliteStore, Store, random_token_id,
+};
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// It says that it is not here, to whoever is let through to it; and a start of a run makes one call
+/// to a model, as far as anybody outside can see.
+#[derive(Debug)]
+struct HalfDesk;
+
+fn absent<'a, T: Send + 'a>() -> DeskFuture<'a, T> {
+    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here")) })
+}
+
+impl Desk for HalfDesk {
+    fn start(&self, _: Order) -> DeskFuture<'_, Begun> {
+        Box::pin(async {
+            let run = tracing::info_span!(target: "moothall::run", "run", run_id = "r1");
+            let call = run.in_scope(|| {
+                let prompt = "a secret plan";
+                tracing::info_span!(target: "moothall_models", "model_call", model = "lab/m1", prompt)
+            });
+            call.in_scope(|| {
+                let (prompt_tokens, output_tokens, answer) = (7, 5, "a secret answer");
+                tracing::info!(
+                    target: "moothall_models",
+                    prompt_tokens,
+                    output_tokens,
+                    answer,
+                    "model call finished"
+                );
+            });
+            Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
+        })
+    }
+    fn resume(&self, _: RunRow, _: ResumeRun) -> DeskFuture<'_, ()> {
+        absent()
+    }
+    fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
+        absent()
+    }
+    fn is_driven(&self, _: &RunId) -> bool {
+        false
+    }
+    fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {
+        absent()
+    }
+    fn facts(&self, _: String, _: FactsQuery) -> DeskFuture<'_, Value> {
+        absent()
+    }
+    fn check(&self, _: CheckText) -> DeskFuture<'_, Value> {
+        absent()
+    }
+    fn tickers(&self, _: String) -> DeskFuture<'_, TickerList> {
+        absent()
+    }
+    fn committees(&self) -> Result<CommitteeList, Problem> {
+        Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
+    }
+    fn settings(&self) -> DeskFuture<'_, Settings> {
+        absent()
+    }
+    fn pdf(&self, _: Document) -> DeskFuture<'_, Vec<u8>> {
+        absent()
+    }
+    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
+}
+
+pub(crate) const OWN_RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+pub(crate) const FOREIGN_RUN: &str = "02890a5d-ac96-774b-bcce-b302099a8057";
+pub(crate) const NO_RUN: &str = "03890a5d-ac96-774b-bcce-b302099a8057";
+
+pub(crate) struct Place {
+    pub(crate) base: String,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) client: Client,
+    _folder: TempDir,
+}
+
+impl Place {
+    pub(crate) async fn new(admits: Admits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
+        store.create_team(&team("south"), 1).await.unwrap();
+        for (run, name) in [(OWN_RUN, "local"), (FOREIGN_RUN, "south")] {
+            store
+                .create_run(NewRun {
+                    run_id: run.parse().unwrap(),
+                    owner: Owner { team: team(name), token: None },
+                    cap: None,
+                    workflow: "consult".to_owned(),
+                    title: "HLXI".to_owned(),
+                    input: Value::Null,
+                    model: "demo".to_owned(),
+                    build: "0".to_owned(),
+                    created_at_ms: 1,
+                })
+                .await
+                .unwrap();
+        }
+        let closing = CancellationToken::new();
+        let feed = Feed::new(store.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let base = format!("http://{address}");
+        let access = Access::new(store.clone(), admits, &base);
+        let metrics = Arc::<Metrics>::default();
+        let app = App::new(store.clone(), Arc::new(HalfDesk), feed, access, closing)
+            .with_metrics(Arc::clone(&metrics));
+        tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
+        let no_redirect = reqwest::redirect::Policy::none();
+        let client = Client::builder().no_proxy().redirect(no_redirect).build().unwrap();
+        Self { base, store, metrics, client, _folder: folder }
+    }
+
+    /// A token of a team.
+    pub(crate) async fn token(&self, name: &str, scopes: &str) -> (TokenId, Credential) {
+        self.limited_token(name, scopes, None, Allowed::default()).await
+    }
+
+    pub(crate) async fn limited_token(
+        &self,
+        name: &str,
+        scopes: &str,
+        expires_at_ms: Option<u64>,
+        limits: Allowed,
+    ) -> (TokenId, Credential) {
+        let (id, secret) = (random_token_id().unwrap(), Credential::token().unwrap());
+        let scopes: Scopes = scopes.parse().unwrap();
+        let token = NewToken {
+            id: id.clone(),
+            team: team(name),
+            label: String::new(),
+            secret: secret.sha256(),
+            scopes,
+            limits,
+            created_at_ms: 1,
+            expires_at_ms,
+        };
+        self.store.create_token(token).await.unwrap();
+        (id, secret)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(format!("{}{path}", self.base))
+    }
+
+    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
+        let request = self.client.post(format!("{}{path}", self.base));
+        request.header("content-type", "application/json").body("{}")
+    }
+
+    /// How many sessions are kept, by asking for one that was given.
+    pub(crate) async fn is_signed_in(&self, session: &str) -> bool {
+        let secret = Sha256Hex::of(session.as_bytes());
+        self.store.session(&secret).await.unwrap().is_some()
+    }
+}
+
+pub(crate) fn team(name: &str) -> TeamName {
+    name.parse().unwrap()
+}
+
+/// The status and the code of an answer; `-` where it is no problem.
+pub(crate) async fn told(response: Response) -> (u16, String) {
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    let body: Value = serde_json::from_str(&text).unwrap_or_default();
+    (status, body["code"].as_str().unwrap_or("-").to_owned())
+}

@@ -1,0 +1,217 @@
+//! Links, tokens, cookies, pages of other sites, and limits.
+
+use moothall_core::access::{Limits, Scope, TeamName};
+use moothall_server::{Admits, login_code, login_link};
+use moothall_store::Accounts as _;
+use reqwest::Response;
+use serde_json::Value;
+
+use super::place::{Place, told};
+
+/// The session that an answer gives, as a browser would send it back.
+fn cookie(response: &Response) -> String {
+    let given = response.headers()["set-cookie"].to_str().unwrap();
+    assert!(given.contains("; HttpOnly") && given.contains("; SameSite=Strict"), "{given}");
+    given.split(';').next().unwrap().to_owned()
+}
+
+async fn link(place: &Place) -> String {
+    let code = login_code(&*place.store, TeamName::local(), Scope::Admin).await.unwrap();
+    login_link(&place.base, &code)
+}
+
+/// A browser that opened the link: its cookie, and the word of its page.
+async fn browser(place: &Place) -> (String, String) {
+    let opened = place.client.get(link(place).await).send().await.unwrap();
+    let cookie = cookie(&opened);
+    let session = place.get("/api/session").header("cookie", &cookie).send().await.unwrap();
+    let session: Value = serde_json::from_str(&session.text().await.unwrap()).unwrap();
+    (cookie, session["page_word"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn link_signs_in_once_and_its_code_stays_in_no_address() {
+    let place = Place::new(Admits::Credentials).await;
+    let link = link(&place).await;
+    let opened = place.client.get(&link).send().await.unwrap();
+    assert_eq!(opened.status(), 303);
+    assert_eq!(opened.headers()["location"], "/");
+    assert_eq!(opened.headers()["cache-control"], "no-store");
+    assert_eq!(opened.headers()["referrer-policy"], "no-referrer");
+    let cookie = cookie(&opened);
+    // The cookie holds another secret than the link did.
+    let (_, code) = link.split_once("code=").unwrap();
+    assert!(!cookie.contains(code), "{cookie}");
+    let runs = place.get("/api/runs").header("cookie", &cookie).send().await.unwrap();
+    assert_eq!(told(runs).await, (200, "-".to_owned()));
+
+    let again = place.client.get(&link).send().await.unwrap();
+    assert_eq!(again.status(), 401);
+    assert!(again.headers().get("set-cookie").is_none());
+    let page = again.text().await.unwrap();
+    assert!(page.contains("moothall login") && !page.contains(code), "{page}");
+}
+
+#[tokio::test]
+async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
+    let place = Place::new(Admits::Credentials).await;
+    let (id, token) = place.token("south", "read").await;
+    let enter = async |text: &str| {
+        let request = place.client.post(format!("{}/login", place.base));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        request.body(format!("token={text}")).send().await.unwrap()
+    };
+    assert_eq!(enter("moot_nothing").await.status(), 401);
+    let entered = enter(token.reveal()).await;
+    assert_eq!(entered.status(), 303);
+    let cookie = cookie(&entered);
+    let session = place.get("/api/session").header("cookie", &cookie).send().await.unwrap();
+    let session: Value = serde_json::from_str(&session.text().await.unwrap()).unwrap();
+    assert_eq!([&session["team"], &session["scopes"][0]], ["south", "read"]);
+    place.store.revoke_token(&id, 5).await.unwrap();
+    let runs = place.get("/api/runs").header("cookie", &cookie).send().await.unwrap();
+    assert_eq!(told(runs).await, (401, "unknown-credential".to_owned()));
+}
+
+#[tokio::test]
+async fn page_that_changes_something_with_a_cookie_says_its_word() {
+    let place = Place::new(Admits::Credentials).await;
+    let (cookie, word) = browser(&place).await;
+    let tokens = || place.post("/api/tokens").header("cookie", &cookie);
+    let wanted = r#"{"scopes":["read"],"days":1}"#;
+    let missing = Some((403, "page-word-missing".to_owned()));
+    assert_eq!(Some(told(tokens().body(wanted).send().await.unwrap()).await), missing);
+    let other = tokens().header("x-moothall-page", word.replace('a', "b") + "0").body(wanted);
+    assert_eq!(Some(told(other.send().await.unwrap()).await), missing);
+    let said = tokens().header("x-moothall-page", &word).body(wanted).send().await.unwrap();
+    assert_eq!(said.status(), 201);
+    let made: Value = serde_json::from_str(&said.text().await.unwrap()).unwrap();
+    // A program with a token has no cookie that another page could use.
+    let token = format!("Bearer {}", made["token"].as_str().unwrap());
+    let read = place.get("/api/runs").header("authorization", &token).send().await.unwrap();
+    assert_eq!(read.status(), 200);
+}
+
+#[tokio::test]
+async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
+    let place = Place::new(Admits::Credentials).await;
+    let (cookie, word) = browser(&place).await;
+    let with = |name: &'static str, value: &str| {
+        place
+            .post("/api/logout")
+            .header("cookie", &cookie)
+            .header("x-moothall-page", &word)
+            .header(name, value)
+    };
+    for (name, value, expected) in [
+        ("origin", "http://evil.example", (403, "origin-refused")),
+        ("origin", "null", (403, "origin-refused")),
+        ("sec-fetch-site", "cross-site", (403, "origin-refused")),
+        ("sec-fetch-site", "same-site", (403, "origin-refused")),
+        // The name that a rebinding of DNS would have.
+        ("host", "evil.example", (421, "host-refused")),
+    ] {
+        let (status, code) = told(with(name, value).send().await.unwrap()).await;
+        assert_eq!((status, code.as_str()), expected, "{name}: {value}");
+    }
+    let rebound =
+        place.get("/api/runs").header("cookie", &cookie).header("host", "evil.example:80");
+    assert_eq!(told(rebound.send().await.unwrap()).await.0, 421);
+    let (_, session) = cookie.split_once('=').unwrap();
+    assert!(place.is_signed_in(session).await);
+    // From our own page it works.
+    let own = with("origin", &place.base).send().await.unwrap();
+    assert_eq!(own.status(), 204);
+    assert!(own.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    assert!(!place.is_signed_in(session).await);
+}
+
+#[tokio::test]
+async fn credentials_that_are_not_quite_one_are_none() {
+    let place = Place::new(Admits::Credentials).await;
+    let (_, token) = place.token("local", "read").await;
+    let token = token.reveal();
+    let ask = async |values: &[String]| {
+        let request = values
+            .iter()
+            .fold(place.get("/api/runs"), |request, value| request.header("authorization", value));
+        told(request.send().await.unwrap()).await.0
+    };
+    assert_eq!(ask(&[format!("Bearer {token}")]).await, 200);
+    assert_eq!(ask(&[format!("bearer {token}")]).await, 200);
+    for wrong in [
+        vec![token.to_owned()],
+        vec![format!("Basic {token}")],
+        vec![format!("Bearer {}", token.to_uppercase())],
+        vec![format!("Bearer {token}0")],
+        vec![format!("Bearer {}", &token[..68])],
+        vec![format!("Bearer {token}"), "Bearer moot_other".to_owned()],
+        vec!["Bearer ' OR 1=1 --".to_owned()],
+        vec![format!("Bearer moot_{}", "0".repeat(4_000))],
+    ] {
+        assert_eq!(ask(&wrong).await, 401, "{wrong:?}");
+    }
+    // Never in an address.
+    let in_address = place.get(&format!("/api/runs?token={token}")).send().await.unwrap();
+    assert_eq!(in_address.status(), 401);
+}
+
+#[tokio::test]
+async fn requests_beyond_the_pace_of_a_token_wait_and_others_do_not() {
+    let place = Place::new(Admits::Credentials).await;
+    let three = Limits { requests_a_minute: Some(3), ..Limits::default() };
+    let (_, slow) = place.limited_token("local", "read", None, three).await;
+    let (_, other) = place.token("local", "read").await;
+    let ask = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        place.get("/api/runs").header("authorization", bearer).send().await.unwrap()
+    };
+    for _ in 0..3 {
+        assert_eq!(ask(slow.reveal()).await.status(), 200);
+    }
+    let refused = ask(slow.reveal()).await;
+    let seconds: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=20).contains(&seconds), "{seconds}");
+    assert_eq!(told(refused).await, (429, "too-many-requests".to_owned()));
+    assert_eq!(ask(other.reveal()).await.status(), 200);
+}
+
+#[tokio::test]
+async fn server_that_admits_everyone_still_keeps_other_sites_out() {
+    let place = Place::new(Admits::Everyone).await;
+    assert_eq!(place.get("/api/runs").send().await.unwrap().status(), 200);
+    let evil = place.get("/api/runs").header("origin", "http://evil.example");
+    assert_eq!(evil.send().await.unwrap().status(), 403);
+    // A credential that does not count is not better than none.
+    let wrong = place.get("/api/runs").header("authorization", "Bearer moot_0");
+    assert_eq!(wrong.send().await.unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act() {
+    let place = Place::new(Admits::Everyone).await;
+    for hostile in [
+        "\u{1b}]0;owned\u{7}",
+        "<script>alert(1)</script>",
+        "\u{202e}gnp.exe",
+        "=cmd|'/c calc'!A1",
+        "..%2f..%2fetc%2fpasswd",
+    ] {
+        let path: String = hostile.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        for address in [format!("/api/runs/{path}"), format!("/api/tokens/{path}/revoke")] {
+            let is_run = address.starts_with("/api/runs");
+            let request = if is_run { place.get(&address) } else { place.post(&address) };
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 404, "{hostile:?}");
+            assert_eq!(response.headers()["content-type"], "application/problem+json");
+            assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+            let text = response.text().await.unwrap();
+            assert!(!text.chars().any(|c| c.is_control()), "{text:?}");
+        }
+        // Labels are shown in terminals and tables.
+        let body = serde_json::json!({ "label": hostile, "scopes": ["read"], "days": 1 });
+        let made = place.post("/api/tokens").body(body.to_string()).send().await.unwrap();
+        let plain = !hostile.chars().any(char::is_control);
+        assert_eq!(made.status().as_u16(), if plain { 201 } else { 400 }, "{hostile:?}");
+    }
+}

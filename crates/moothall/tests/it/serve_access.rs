@@ -1,0 +1,261 @@
+//! Who is let in by the real server, what a token allows there, and what a collector hears.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    base: String,
+    /// What it says on standard error before it is asked anything.
+    link: Option<String>,
+    client: Client,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(world: &World, more: &[&str]) -> Self {
+        let usual = ["serve", "--addr", "127.0.0.1:0", "--model", "demo", "--pace", "0"];
+        let mut child = world.command(&[&usual, more].concat()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut link = None;
+        while !more.contains(&"none") && !more.contains(&"tokens") && link.is_none() {
+            let line = told.next().unwrap().unwrap();
+            link = line.strip_prefix("sign in, once: ").map(str::to_owned);
+        }
+        // Somebody reads on, so that the server never waits to be heard.
+        std::thread::spawn(move || told.for_each(drop));
+        let redirects = reqwest::redirect::Policy::none();
+        let client = Client::builder().no_proxy().redirect(redirects).build().unwrap();
+        Self { child, base: line.trim().to_owned(), link, client }
+    }
+
+    async fn consult(&self, token: &str, more: Value) -> Response {
+        let mut wanted = json!({
+            "workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 2, "isolation": "none",
+        });
+        wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.client
+            .post(format!("{}/api/runs", self.base))
+            .header("authorization", format!("Bearer {token}"))
+            .header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01"))
+            .header("content-type", "application/json")
+            .body(wanted.to_string())
+            .send()
+            .await
+            .unwrap()
+    }
+
+    async fn get(&self, token: &str, path: &str) -> Response {
+        let request = self.client.get(format!("{}{path}", self.base));
+        request.header("authorization", format!("Bearer {token}")).send().await.unwrap()
+    }
+
+    /// Waits until a run is over.
+    async fn over(&self, token: &str, run: &str) {
+        let until = Instant::now() + Duration::from_secs(120);
+        loop {
+            let page = body(self.get(token, &format!("/api/runs/{run}/events.json")).await).await;
+            if page["terminal"] == true {
+                return;
+            }
+            assert!(Instant::now() < until, "the run does not end: {page}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+async fn body(answer: Response) -> Value {
+    serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn token(world: &World, more: &[&str]) -> String {
+    let made = world.run(&[&["token", "create"], more].concat());
+    assert_eq!(made.code, Some(0), "{made}");
+    made.stdout.trim().to_owned()
+}
+
+#[test]
+fn help_of_login_shows_every_flag() {
+    assert_snapshot!(World::new().run(&["login", "--help"]));
+}
+
+#[test]
+fn link_of_the_server_and_one_of_login_sign_in_once_each() {
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    runtime().block_on(async {
+        let runs = format!("{}/api/runs", server.base);
+        assert_eq!(server.client.get(&runs).send().await.unwrap().status(), 401);
+        let another = world.run(&["login", &server.base]).stdout;
+        for link in [server.link.clone().unwrap(), another.trim().to_owned()] {
+            let opened = server.client.get(&link).send().await.unwrap();
+            assert_eq!(opened.status(), 303, "{link}");
+            let cookie = opened.headers()["set-cookie"].to_str().unwrap().to_owned();
+            let cookie = cookie.split(';').next().unwrap();
+            let listed = server.client.get(&runs).header("cookie", cookie).send().await.unwrap();
+            assert_eq!(listed.status(), 200);
+            assert_eq!(server.client.get(&link).send().await.unwrap().status(), 401);
+        }
+    });
+}
+
+#[test]
+fn server_for_others_needs_tokens_and_a_name() {
+    let world = World::new();
+    assert_snapshot!(world.run(&["serve", "--addr", "0.0.0.0:0"]));
+    assert_snapshot!(world.run(&["serve", "--addr", "0.0.0.0:0", "--auth", "tokens"]));
+    assert_snapshot!(world.run(&["serve", "--addr", "0.0.0.0:0", "--auth", "none"]));
+    assert_snapshot!(world.run(&["serve", "--auth", "tokens", "--public-url", "moothall.example"]));
+    assert_snapshot!(world.run(&["login", "moothall.example"]));
+}
+
+#[test]
+fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
+    let world = World::new();
+    let one = token(&world, &["--scope", "run", "--runs", "1"]);
+    let poor = token(&world, &["--scope", "run", "--spend", "3"]);
+    let reader = token(&world, &["--scope", "read"]);
+    let server = Server::start(&world, &["--auth", "tokens"]);
+    runtime().block_on(async {
+        let refused = async |answer: Response| {
+            let status = answer.status().as_u16();
+            let waits = answer.headers().contains_key("retry-after");
+            (status, body(answer).await["code"].as_str().unwrap().to_owned(), waits)
+        };
+        let read_only = server.consult(&reader, json!({})).await;
+        assert_eq!(refused(read_only).await, (403, "scope-missing".to_owned(), false));
+        let pausing = json!({ "pause_after_moves": true });
+        assert_eq!(server.consult(&one, pausing.clone()).await.status(), 201);
+        let second = server.consult(&one, json!({})).await;
+        assert_eq!(refused(second).await, (429, "too-many-runs".to_owned(), true));
+        // What a run may cost counts until it has ended.
+        let two_dollars = json!({ "pause_after_moves": true, "budget_usd": "2.00" });
+        let first = server.consult(&poor, two_dollars.clone()).await;
+        assert_eq!(first.status(), 201);
+        let first = body(first).await["run_id"].as_str().unwrap().to_owned();
+        let second = server.consult(&poor, two_dollars).await;
+        assert_eq!(refused(second).await, (429, "spend-limit".to_owned(), true));
+        let more = server
+            .client
+            .post(format!("{}/api/runs/{first}/resume", server.base))
+            .header("authorization", format!("Bearer {poor}"))
+            .header("content-type", "application/json");
+        let until = Instant::now() + Duration::from_secs(60);
+        while body(server.get(&poor, &format!("/api/runs/{first}")).await).await["about"]["driven"]
+            == true
+        {
+            assert!(Instant::now() < until);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let more = more.body(r#"{"budget_usd":"3.50"}"#).send().await.unwrap();
+        assert_eq!(refused(more).await, (429, "spend-limit".to_owned(), true));
+    });
+}
+
+/// A collector of spans on a port of its own: plain sockets, no code of ours.
+fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&got);
+    let hear = move |stream: std::net::TcpStream| -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).ok()? == 0 {
+                    return None;
+                }
+                let line = line.trim().to_ascii_lowercase();
+                if let Some(told) = line.strip_prefix("content-length: ") {
+                    length = told.parse().ok()?;
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut bytes = vec![0; length];
+            reader.read_exact(&mut bytes).ok()?;
+            let body: Value = serde_json::from_slice(&bytes).ok()?;
+            let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array()?.clone();
+            kept.lock().unwrap().extend(spans);
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").ok()?;
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let hear = hear.clone();
+            std::thread::spawn(move || hear(stream.unwrap()));
+        }
+    });
+    (address, got)
+}
+
+#[test]
+fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
+    let world = World::new();
+    let secret = token(&world, &["--scope", "admin"]);
+    let (address, got) = collector();
+    let mut server = Server::start(&world, &["--auth", "tokens", "--otlp", &address]);
+    let brief = "the board wants a confidential plan";
+    let run = runtime().block_on(async {
+        let started = server.consult(&secret, json!({ "brief": brief })).await;
+        let run = body(started).await["run_id"].as_str().unwrap().to_owned();
+        server.over(&secret, &run).await;
+        let numbers = server.get(&secret, "/metrics").await.text().await.unwrap();
+        assert!(
+            numbers.contains(r#"moothall_model_calls_total{model="demo",outcome="answered"}"#),
+            "{numbers}"
+        );
+        run
+    });
+    // At its end it sends what it has.
+    let process = server.child.id().to_string();
+    std::process::Command::new("kill").arg(&process).stdout(Stdio::null()).status().unwrap();
+    server.child.wait().unwrap();
+
+    let got = got.lock().unwrap();
+    let of_trace: Vec<&Value> = got.iter().filter(|span| span["traceId"] == TRACE).collect();
+    let count = |name: &str| of_trace.iter().filter(|span| span["name"] == name).count();
+    assert_eq!((count("http_request"), count("run")), (1, 1), "{of_trace:?}");
+    assert!(count("model_call") > 10, "{of_trace:?}");
+    // From every call, parents lead to the request, and from there to the browser.
+    let parent = |span: &Value| {
+        of_trace.iter().find(|other| other["spanId"] == span["parentSpanId"]).copied()
+    };
+    for call in of_trace.iter().filter(|span| span["name"] == "model_call") {
+        let mut above = *call;
+        while let Some(next) = parent(above) {
+            above = next;
+        }
+        assert_eq!([&above["name"], &above["parentSpanId"]], ["http_request", "00f067aa0ba902b7"]);
+    }
+    let text = serde_json::to_string(&*got).unwrap();
+    assert!(text.contains(&run) && !text.contains("confidential"));
+    assert!(!text.contains(secret.trim_start_matches("moot_")));
+}
