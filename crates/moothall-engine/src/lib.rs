@@ -7,6 +7,7 @@
 mod children;
 mod debate_rooms;
 mod documents;
+pub mod drafts;
 mod driver;
 pub mod edgar;
 mod error;
