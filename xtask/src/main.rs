@@ -13,6 +13,7 @@ mod codegen;
 mod fuzz;
 mod guest;
 mod leak;
+mod race;
 mod shell;
 mod tidy;
 mod tokens;
@@ -41,6 +42,8 @@ enum Task {
     Guest,
     /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
     Leak(leak::Args),
+    /// Race drafts against links, renames and people who save
+    Race(race::Args),
     /// Kills consultations again and again; every one must end as if nobody had touched it.
     Chaos(chaos::Args),
 }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
+        Task::Race(args) => race::run(&args),
         Task::Chaos(args) => chaos::run(&args),
     };
     match done {
