@@ -3,6 +3,7 @@
 mod approve;
 mod ask;
 mod attempts;
+mod audit;
 mod backup;
 mod cancel;
 mod check;
@@ -12,6 +13,7 @@ mod consult;
 mod diff;
 mod docs;
 mod doctor;
+mod draft;
 mod events;
 mod exec;
 mod facts;
@@ -23,11 +25,13 @@ mod models;
 mod moves;
 mod own_words;
 mod pause;
+mod policy;
 mod question;
 mod replay;
 mod report;
 mod restore;
 mod resume;
+mod review;
 mod run;
 mod runs;
 mod sandbox;
@@ -66,6 +70,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::run(&global, &args),
         Command::Backup(args) => backup::run(&global, &args),
         Command::Restore(args) => restore::run(&global, &args),
+        Command::Draft(args) => draft::run(&global, &args),
+        Command::Review(args) => review::run(&global, &args),
+        Command::Policy(args) => policy::run(&global, &args),
+        Command::Audit(args) => audit::run(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),
