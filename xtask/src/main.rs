@@ -15,6 +15,7 @@ mod fuzz;
 mod guest;
 mod hits;
 mod leak;
+mod race;
 mod shell;
 mod tidy;
 mod tokens;
@@ -50,6 +51,8 @@ enum Task {
     Leak(leak::Args),
     /// Counts what a long debate reads from the local model's cache (`MOOTHALL_TEST_LOCAL_MODEL`).
     Hits(hits::Args),
+    /// Race drafts against links, renames and people who save
+    Race(race::Args),
     /// Kills consultations again and again; every one must end as if nobody had touched it.
     Chaos(chaos::Args),
     /// Builds the web interface that is embedded in the product; checks it, or tries it in a browser.
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Guest => guest::run(),
         Task::Leak(args) => leak::run(&args),
         Task::Hits(args) => hits::run(&args),
+        Task::Race(args) => race::run(&args),
         Task::Chaos(args) => chaos::run(&args),
         Task::Web(args) => web::run(&args),
     };

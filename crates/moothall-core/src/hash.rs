@@ -16,6 +16,16 @@ impl Sha256Hex {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// A digest that was kept as bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes themselves.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Reads 64 lower-case hexadecimal digits; anything else is `None`, so that one digest has one
     /// spelling.
     pub fn parse(text: &str) -> Option<Self> {

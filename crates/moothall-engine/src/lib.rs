@@ -8,6 +8,7 @@ mod children;
 mod consultation;
 mod debate_rooms;
 mod documents;
+pub mod drafts;
 mod driver;
 pub mod edgar;
 mod error;

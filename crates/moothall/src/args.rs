@@ -5,6 +5,7 @@ mod backup;
 mod committee;
 mod consult;
 mod diff;
+mod drafts;
 mod evidence;
 pub(crate) mod image;
 mod init;
@@ -29,6 +30,10 @@ pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
 pub(crate) use self::diff::DiffArgs;
+pub(crate) use self::drafts::{
+    AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, PolicyArgs, PolicyCommand,
+    ReviewArgs, ReviewCommand, ReviewSayArgs, WorkspaceFlags,
+};
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::moves::{EditedMove, MovesArgs};
@@ -136,6 +141,14 @@ pub(crate) enum Command {
     /// Make and list the teams that share a server
     #[command(subcommand)]
     Team(TeamCommand),
+    /// Propose changes to files; the gate judges them before anything is written
+    Draft(DraftArgs),
+    /// Decide what the gate will not: see what waits, approve, reject or send back
+    Review(ReviewArgs),
+    /// Show, check and try the policy that the gate goes by
+    Policy(PolicyArgs),
+    /// Check and read the journal of drafts
+    Audit(AuditArgs),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present

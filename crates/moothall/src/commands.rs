@@ -3,6 +3,7 @@
 mod approve;
 mod ask;
 mod attempts;
+mod audit;
 mod backup;
 mod cancel;
 mod check;
@@ -12,6 +13,7 @@ mod consult;
 mod diff;
 mod docs;
 mod doctor;
+mod draft;
 mod events;
 mod exec;
 mod facts;
@@ -24,11 +26,13 @@ mod models;
 mod moves;
 mod own_words;
 mod pause;
+mod policy;
 mod question;
 mod replay;
 mod report;
 mod restore;
 mod resume;
+mod review;
 mod run;
 mod runs;
 mod sandbox;
@@ -74,6 +78,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Restore(args) => restore::run(&global, &args),
         Command::Token(command) => token::run(&global, &command),
         Command::Team(command) => team::run(&global, &command),
+        Command::Draft(args) => draft::run(&global, &args),
+        Command::Review(args) => review::run(&global, &args),
+        Command::Policy(args) => policy::run(&global, &args),
+        Command::Audit(args) => audit::run(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

@@ -22,16 +22,28 @@ const MANIFEST: &str = "crates/moothall-core/Cargo.toml";
 const SOURCES: &str = "crates/moothall-core/src/";
 
 /// What core's manifest may name.
-const DIRECT: &[&str] =
-    &["regex", "rust_decimal", "schemars", "serde", "serde_json", "sha2", "thiserror"];
+const DIRECT: &[&str] = &[
+    "aho-corasick",
+    "globset",
+    "regex",
+    "rust_decimal",
+    "schemars",
+    "serde",
+    "serde_json",
+    "sha2",
+    "similar",
+    "thiserror",
+    "toml",
+    "unicode-normalization",
+];
 
 /// What those bring along: data structures, number formatting, hashing, text search, derive macros.
 const INDIRECT: &[&str] = &[
-    "aho-corasick",
     "arrayvec",
     // A build script asks it which compiler this is.
     "autocfg",
     "block-buffer",
+    "bstr",
     "cfg-if",
     "const-oid",
     "cpufeatures",
@@ -58,10 +70,17 @@ const INDIRECT: &[&str] = &[
     "serde_core",
     "serde_derive",
     "serde_derive_internals",
+    "serde_spanned",
     "syn",
     "thiserror-impl",
+    "tinyvec",
+    "tinyvec_macros",
+    "toml_datetime",
+    "toml_parser",
+    "toml_writer",
     "typenum",
     "unicode-ident",
+    "winnow",
     "zmij",
 ];
 

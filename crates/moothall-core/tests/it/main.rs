@@ -1,6 +1,13 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod claims;
 mod formats;
+mod gate_corpus;
 mod report;
 mod web_fixtures;

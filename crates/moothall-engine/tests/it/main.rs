@@ -2,6 +2,11 @@
 
 mod chaos;
 mod children;
+mod drafts;
+mod drafts_audit;
+mod drafts_crash;
+mod drafts_files;
+mod drafts_race;
 mod driver;
 mod edgar;
 mod edgar_server;

@@ -12,6 +12,7 @@ mod config;
 mod consult;
 mod deleting;
 mod diff;
+mod drafts;
 mod evidence;
 mod failures;
 mod fake;

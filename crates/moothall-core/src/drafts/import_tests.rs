@@ -1,0 +1,93 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn whole(name: &str, text: &str) -> Proposed {
+    Proposed { path: path(name), what: Proposal::Whole(text.to_owned()) }
+}
+
+#[test]
+fn fenced_blocks_name_their_file_in_the_fence_or_before_it() {
+    let text = "Here it is:\n\n```python src/a.py\na = 1\n```\n\nAnd `src/b.py`:\n\n```python\nb = 1\n```\n";
+    let expected = vec![whole("src/a.py", "a = 1\n"), whole("src/b.py", "b = 1\n")];
+    assert_eq!(read_answer(text, None), Ok(expected));
+}
+
+#[test]
+fn one_block_without_a_name_is_the_file_that_was_asked_for() {
+    let text = "Sure.\n```\na = 1\n```\n";
+    assert_eq!(read_answer(text, Some(&path("a.py"))), Ok(vec![whole("a.py", "a = 1\n")]));
+    assert_eq!(read_answer(text, None), Err(ImportFault::Unnamed(2)));
+    let two = format!("{text}{text}");
+    assert_eq!(read_answer(&two, Some(&path("a.py"))), Err(ImportFault::Unnamed(2)));
+}
+
+#[test]
+fn a_diff_is_applied_where_it_says_or_where_alone_it_fits() {
+    let text = "```diff\n--- a/x.py\n+++ b/x.py\n@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n```\n";
+    let read = read_answer(text, None).unwrap();
+    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    assert_eq!(apply_hunks("a\nb\nc\nd\n", hunks).unwrap(), "a\nb\nC\nd\n");
+    assert_eq!(apply_hunks("x\ny\na\nb\nc\nd\n", hunks).unwrap(), "x\ny\na\nb\nC\nd\n");
+    assert_eq!(apply_hunks("b\nc\nd\nb\nc\nd\n", hunks), Err(ImportFault::Fit(2)));
+    assert_eq!(apply_hunks("b\nx\nd\n", hunks), Err(ImportFault::Fit(2)));
+}
+
+#[test]
+fn a_diff_makes_and_deletes_files() {
+    let text = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+    let read = read_answer(text, None).unwrap();
+    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    assert_eq!(apply_hunks("", hunks).unwrap(), "a\nb\n");
+    assert_eq!(read[1], Proposed { path: path("old.py"), what: Proposal::Delete });
+}
+
+#[test]
+fn a_last_line_without_an_end_stays_without() {
+    let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
+    let read = read_answer(text, None).unwrap();
+    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    assert_eq!(apply_hunks("a", hunks).unwrap(), "b");
+}
+
+#[test]
+fn paths_that_lead_astray_and_answers_without_a_file_are_refused() {
+    let fault = |text: &str| read_answer(text, None).unwrap_err();
+    assert_eq!(fault("no file here"), ImportFault::Nothing);
+    assert_eq!(fault("```a.py\nx"), ImportFault::Unended(1));
+    let climbing = "--- a/x\n+++ b/../../etc/passwd\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(fault(climbing), ImportFault::Path { line: 1, fault: PathFault::Name });
+    let twice = "```a.py\nx\n```\n```a.py\ny\n```\n";
+    assert_eq!(fault(twice), ImportFault::Twice(path("a.py")));
+    assert_eq!(fault("--- a/x\n+++ b/x\n@@ -1,9 +1 @@\n-a\n"), ImportFault::Diff(4));
+    assert_eq!(fault("@@ -1 +1 @@\n-a\n+b\n"), ImportFault::Diff(1));
+}
+
+proptest! {
+    #[test]
+    fn a_difference_that_we_print_is_read_and_gives_the_draft(
+        base in "([abc]\n){0,12}",
+        draft in "([abcd]\n){0,12}",
+    ) {
+        prop_assume!(base != draft);
+        let printed = crate::gate::unified("x.py", &base, &draft);
+        let read = read_answer(&printed, None).unwrap();
+        let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+        prop_assert_eq!(apply_hunks(&base, hunks).unwrap(), draft);
+    }
+
+    #[test]
+    fn no_answer_breaks_the_reader(text in "[ab`@+\\- \n,0-9/.]{0,80}", base in "([ab]\n){0,5}") {
+        if let Ok(read) = read_answer(&text, None) {
+            for one in read {
+                if let Proposal::Hunks(hunks) = one.what {
+                    let _ = apply_hunks(&base, &hunks);
+                }
+            }
+        }
+    }
+}

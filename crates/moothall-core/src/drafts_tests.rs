@@ -1,0 +1,495 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::Sha256Hex;
+use crate::gate::{Action, Rule};
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+fn limits() -> Limits {
+    Limits {
+        open_per_task: 16,
+        per_submission: 20,
+        rejections: 2,
+        draft_ttl_ms: 7 * DAY,
+        escalation_ttl_ms: 14 * DAY,
+    }
+}
+
+fn id(number: u8) -> DraftId {
+    DraftId::new([number; 16])
+}
+
+fn file(text: &str) -> FileState {
+    FileState { sha256: Sha256Hex::of(text.as_bytes()), executable: false }
+}
+
+fn content(text: &str) -> Change {
+    Change { file: Some(file(text)), rename_to: None }
+}
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn task() -> TaskId {
+    TaskId::parse("t1").unwrap()
+}
+
+/// Drafts that are told commands one after another.
+struct World {
+    drafts: Drafts,
+    now: u64,
+    reviewers: Reviewers,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { drafts: Drafts::default(), now: 1, reviewers: Reviewers::default() }
+    }
+
+    fn tell(&mut self, who: &Principal, command: Command) -> Result<Vec<Event>, Refusal> {
+        let events = decide(&self.drafts, who, command, &limits(), &self.reviewers, self.now)?;
+        for event in &events {
+            let record =
+                Record { ts: self.now, actor: who.clone(), client: None, event: event.clone() };
+            self.drafts.evolve(&record);
+        }
+        Ok(events)
+    }
+
+    fn requested(&mut self, number: u8, name: &str) -> DraftId {
+        let command = Command::Request {
+            id: id(number),
+            task: task(),
+            path: path(name),
+            base: Some(file("old")),
+        };
+        self.tell(&worker(), command).unwrap();
+        id(number)
+    }
+
+    fn written(&mut self, number: u8, name: &str) -> DraftId {
+        let draft = self.requested(number, name);
+        self.tell(&worker(), write(draft, "new")).unwrap();
+        draft
+    }
+
+    fn submitted(&mut self, drafts: &[DraftId]) {
+        self.tell(&worker(), submit(drafts)).unwrap();
+    }
+
+    fn judged(&mut self, drafts: &[DraftId], action: Action) {
+        self.tell(&Principal::gate(), judge(drafts, action)).unwrap();
+    }
+
+    fn state(&self, draft: DraftId) -> State {
+        self.drafts.of(&Principal::gate(), draft).unwrap().state
+    }
+}
+
+fn worker() -> Principal {
+    Principal::worker("ada/one")
+}
+
+fn write(draft: DraftId, text: &str) -> Command {
+    Command::Write { draft, change: content(text), bytes: text.len() as u64, if_match: None }
+}
+
+fn submit(drafts: &[DraftId]) -> Command {
+    Command::Submit { drafts: drafts.to_vec(), summary: "why".to_owned() }
+}
+
+fn policy() -> Sha256Hex {
+    Sha256Hex::of(b"policy")
+}
+
+fn judge(drafts: &[DraftId], action: Action) -> Command {
+    Command::Judge { drafts: drafts.to_vec(), policy: policy(), action, findings: Vec::new() }
+}
+
+fn review(draft: DraftId, seal: Sha256Hex, say: Say) -> Command {
+    Command::Review { draft, seal, policy: policy(), say, reason: String::new() }
+}
+
+#[test]
+fn handles_that_are_no_handles_are_unknown() {
+    for text in
+        ["", "drf_", "../../x", "drf_0g", &"d".repeat(5000), "DRF_00000000000000000000000000000000"]
+    {
+        assert_eq!(DraftId::parse(text), None, "{text:.40}");
+    }
+    let one = id(7);
+    assert_eq!(DraftId::parse(&one.to_string()), Some(one));
+}
+
+#[test]
+fn a_task_is_a_label_and_never_a_path() {
+    for text in ["", "a/b", "..\\x", "a b", &"t".repeat(129), "a\n"] {
+        assert_eq!(TaskId::parse(text), None, "{text:.40}");
+    }
+    assert!(TaskId::parse("phase10_version_flag").is_some());
+}
+
+#[test]
+fn the_same_file_of_a_task_has_one_open_draft() {
+    let mut world = World::new();
+    world.requested(1, "a/foo.py");
+    world.requested(2, "a/foo.py");
+    world.requested(3, "b/foo.py");
+    let ids: Vec<_> = world.drafts.all().map(|draft| draft.id).collect();
+    assert_eq!(ids, [id(1), id(3)]);
+}
+
+#[test]
+fn a_task_has_no_more_than_sixteen_open_drafts() {
+    let mut world = World::new();
+    for number in 0..16 {
+        world.requested(number, &format!("f{number}"));
+    }
+    let command = Command::Request { id: id(99), task: task(), path: path("one-more"), base: None };
+    let refused = Refusal::Limit { what: "open drafts of a task", limit: 16 };
+    assert_eq!(world.tell(&worker(), command), Err(refused));
+}
+
+#[test]
+fn another_workers_handle_is_unknown_in_the_same_words() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    let stranger = Principal::worker("ada/two");
+    assert_eq!(world.tell(&stranger, write(draft, "x")), Err(Refusal::Unknown));
+    assert_eq!(world.tell(&stranger, write(id(77), "x")), Err(Refusal::Unknown));
+    assert_eq!(world.tell(&stranger, submit(&[draft])), Err(Refusal::Unknown));
+    assert_eq!(world.drafts.of(&stranger, draft), None);
+}
+
+#[test]
+fn nothing_is_written_or_submitted_after_it_was_applied() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Allow);
+    let gate = Principal::gate();
+    world.tell(&gate, Command::Apply { drafts: vec![draft], steps: Vec::new() }).unwrap();
+    world.tell(&gate, Command::End { drafts: vec![draft], end: End::Done }).unwrap();
+    assert_eq!(world.state(draft), State::Applied);
+    let refused = |what| Err(Refusal::State { state: State::Applied, what });
+    assert_eq!(world.tell(&worker(), write(draft, "x")), refused("written"));
+    assert_eq!(world.tell(&worker(), submit(&[draft])), refused("submitted"));
+}
+
+#[test]
+fn a_write_for_an_older_revision_is_refused() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    let stale = Command::Write {
+        draft,
+        change: content("newer"),
+        bytes: 5,
+        if_match: Some(Sha256Hex::of(b"old")),
+    };
+    let head = Sha256Hex::of(b"new").to_string();
+    assert_eq!(world.tell(&worker(), stale), Err(Refusal::Stale { head }));
+}
+
+#[test]
+fn an_expired_draft_says_so() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.now += 7 * DAY;
+    assert_eq!(world.tell(&Principal::gate(), Command::Expire), Ok(Vec::new()));
+    world.now += 1;
+    world.tell(&Principal::gate(), Command::Expire).unwrap();
+    let refused = Refusal::State { state: State::Expired, what: "written" };
+    assert_eq!(world.tell(&worker(), write(draft, "x")), Err(refused.clone()));
+    assert_eq!(refused.to_string(), "the draft is expired: it cannot be written");
+}
+
+#[test]
+fn a_rejected_draft_may_be_mended_until_the_last_rejection() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    for state in [State::Editing, State::Rejected] {
+        world.submitted(&[draft]);
+        world.judged(&[draft], Action::Reject);
+        assert_eq!(world.state(draft), state);
+    }
+}
+
+#[test]
+fn an_approval_holds_for_what_was_shown_and_for_nothing_else() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Escalate);
+    let shown = world.drafts.seal(&[draft]);
+    world.tell(&worker(), write(draft, "swapped")).unwrap();
+    let ada = Principal::human("ada");
+    let refused = Err(Refusal::State { state: State::Editing, what: "reviewed" });
+    assert_eq!(world.tell(&ada, review(draft, shown, Say::Approve)), refused);
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Escalate);
+    let now = world.drafts.seal(&[draft]);
+    let refused = Err(Refusal::Seal { seal: now });
+    assert_eq!(world.tell(&ada, review(draft, shown, Say::Approve)), refused);
+    world.tell(&ada, review(draft, now, Say::Approve)).unwrap();
+    assert_eq!(world.state(draft), State::Accepted);
+    let again = Err(Refusal::State { state: State::Accepted, what: "reviewed" });
+    assert_eq!(world.tell(&ada, review(draft, now, Say::Approve)), again);
+}
+
+#[test]
+fn only_people_on_the_list_approve_and_nobody_their_own() {
+    let mut world = World::new();
+    world.reviewers.approvers = vec!["ada".to_owned()];
+    let ada = Principal::human("ada");
+    let own = Command::Request { id: id(1), task: task(), path: path("a"), base: None };
+    world.tell(&ada, own).unwrap();
+    world.tell(&ada, write(id(1), "new")).unwrap();
+    world.tell(&ada, submit(&[id(1)])).unwrap();
+    world.judged(&[id(1)], Action::Escalate);
+    let seal = world.drafts.seal(&[id(1)]);
+    let approve = review(id(1), seal, Say::Approve);
+    assert_eq!(world.tell(&worker(), approve.clone()), Err(Refusal::NotHuman));
+    assert_eq!(world.tell(&worker(), judge(&[id(1)], Action::Allow)), Err(Refusal::NotGate));
+    let bob = Refusal::NotApprover { id: "bob".to_owned() };
+    assert_eq!(world.tell(&Principal::human("bob"), approve.clone()), Err(bob));
+    assert_eq!(world.tell(&ada, approve.clone()), Err(Refusal::Author));
+    world.reviewers.author_may_approve = true;
+    assert!(world.tell(&ada, approve).is_ok());
+}
+
+#[test]
+fn an_approval_under_another_policy_is_refused() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Escalate);
+    let seal = world.drafts.seal(&[draft]);
+    let command = Command::Review {
+        draft,
+        seal,
+        policy: Sha256Hex::of(b"another"),
+        say: Say::Approve,
+        reason: String::new(),
+    };
+    assert_eq!(world.tell(&Principal::human("ada"), command), Err(Refusal::Policy));
+}
+
+#[test]
+fn one_write_voids_what_was_said_about_the_whole_submission() {
+    let mut world = World::new();
+    let (one, two) = (world.written(1, "a"), world.written(2, "b"));
+    world.submitted(&[one, two]);
+    world.judged(&[one, two], Action::Escalate);
+    world.tell(&worker(), write(one, "other")).unwrap();
+    assert_eq!([world.state(one), world.state(two)], [State::Editing, State::Editing]);
+}
+
+#[test]
+fn one_file_is_not_submitted_twice_together() {
+    let mut world = World::new();
+    let (one, two) = (world.written(1, "a"), world.written(2, "b"));
+    assert_eq!(world.tell(&worker(), submit(&[one, one])), Err(Refusal::Set));
+    assert_eq!(world.tell(&worker(), submit(&[])), Err(Refusal::Set));
+    let onto = Change { file: Some(file("new")), rename_to: Some(path("b")) };
+    let rename = Command::Write { draft: one, change: onto, bytes: 3, if_match: None };
+    world.tell(&worker(), rename).unwrap();
+    assert_eq!(world.tell(&worker(), submit(&[one, two])), Err(Refusal::Set));
+}
+
+#[test]
+fn a_rename_is_a_new_file_and_the_end_of_the_old_one_and_can_be_undone() {
+    let mut world = World::new();
+    let draft = world.requested(1, "a");
+    let onto = Change { file: Some(file("new")), rename_to: Some(path("b")) };
+    world
+        .tell(&worker(), Command::Write { draft, change: onto, bytes: 3, if_match: None })
+        .unwrap();
+    let there = steps(&world.drafts, &[draft], |at| format!("t{at}"));
+    let step = |name: &str, from: Option<&str>, to: Option<&str>, at: usize| Step {
+        path: path(name),
+        from: from.map(file),
+        to: to.map(file),
+        staged_as: format!("t{at}"),
+    };
+    assert_eq!(there, [step("b", None, Some("new"), 0), step("a", Some("old"), None, 1)]);
+    let back = undo_steps(there);
+    assert_eq!(back, [step("a", None, Some("old"), 1), step("b", Some("new"), None, 0)]);
+}
+
+#[test]
+fn content_with_a_credential_is_not_kept_and_not_submitted_again() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    let found = JudgedFinding {
+        rule: Rule::SecretSpecific,
+        action: Action::Reject,
+        path: path("a"),
+        line: Some(1),
+        message: "a credential".to_owned(),
+    };
+    let verdict = Command::Judge {
+        drafts: vec![draft],
+        policy: policy(),
+        action: Action::Reject,
+        findings: vec![found],
+    };
+    world.tell(&Principal::gate(), verdict).unwrap();
+    assert_eq!(world.tell(&worker(), submit(&[draft])), Err(Refusal::ContentRemoved));
+    let kept = kept_blobs(&world.drafts, Retention::default(), world.now);
+    assert_eq!(kept.into_iter().collect::<Vec<_>>(), [file("old").sha256]);
+}
+
+#[test]
+fn contents_are_kept_while_something_can_become_of_them() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    let kept = |world: &World, after: u64| {
+        kept_blobs(&world.drafts, Retention::default(), world.now + after).len()
+    };
+    assert_eq!(kept(&world, 400 * DAY), 2);
+    world.tell(&worker(), Command::Withdraw { draft }).unwrap();
+    assert_eq!((kept(&world, 7 * DAY), kept(&world, 7 * DAY + 1)), (2, 0));
+}
+
+#[test]
+fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
+    let (one, sha) = (id(1), Sha256Hex::of(b"x"));
+    let step = Step {
+        path: path("a"),
+        from: Some(file("old")),
+        to: None,
+        staged_as: ".moothall-1-0".to_owned(),
+    };
+    let found = JudgedFinding {
+        rule: Rule::PathHome,
+        action: Action::Reject,
+        path: path("a"),
+        line: Some(3),
+        message: "words".to_owned(),
+    };
+    let renamed = Change { file: Some(file("new")), rename_to: Some(path("b")) };
+    let conflict = End::Conflict { path: path("a"), found: Some(sha), left: vec![path("b")] };
+    let events = [
+        Event::Requested { draft: one, task: task(), path: path("a"), base: Some(file("old")) },
+        Event::Written { draft: one, change: renamed.clone(), bytes: 3 },
+        Event::Submitted { drafts: vec![one], seal: sha, summary: "why".to_owned() },
+        Event::Judged {
+            drafts: vec![one],
+            seal: sha,
+            policy: sha,
+            action: Action::Reject,
+            findings: vec![found],
+            last: false,
+        },
+        Event::Reviewed {
+            drafts: vec![one],
+            seal: sha,
+            policy: sha,
+            say: Say::SendBack,
+            reason: "smaller".to_owned(),
+        },
+        Event::Applying { drafts: vec![one], undo: false, steps: vec![step] },
+        Event::Ended { drafts: vec![one], end: End::Done },
+        Event::Ended { drafts: vec![one], end: conflict },
+        Event::Salvaged { path: path("a"), kept_as: "a.saved".to_owned(), sha256: sha },
+        Event::Rebased { draft: one, base: None, change: renamed, clean: true },
+        Event::Withdrawn { draft: one },
+        Event::Expired { draft: one },
+        Event::Purged { blobs: 4 },
+        Event::PolicyDiffers { policy: sha },
+        Event::Rotated { next: 2 },
+    ];
+    let mut written = String::new();
+    for event in events {
+        let client = Client { name: "moothall".to_owned(), version: "1".to_owned() };
+        let record = Record { ts: 5, actor: worker(), client: Some(client), event };
+        let line = serde_json::to_string(&record).unwrap();
+        // The journal adds fields of its own around these.
+        let chained = line.replacen('{', "{\"seq\":1,\"prev\":\"0\",", 1);
+        let chained = format!("{},\"hash\":\"0\"}}", chained.strip_suffix('}').unwrap());
+        assert_eq!(serde_json::from_str::<Record>(&chained).unwrap(), record);
+        written.push_str(&line);
+        written.push('\n');
+    }
+    insta::assert_snapshot!(written);
+}
+
+fn commands() -> impl Strategy<Value = (u8, Command)> {
+    let ids = (0_u8..4).prop_map(id);
+    let action = prop_oneof![Just(Action::Allow), Just(Action::Escalate), Just(Action::Reject)];
+    let end = prop_oneof![
+        Just(End::Done),
+        Just(End::Conflict { path: path("a"), found: None, left: Vec::new() })
+    ];
+    let command = prop_oneof![
+        (0_u8..4, "[ab]").prop_map(|(number, name)| Command::Request {
+            id: id(number),
+            task: task(),
+            path: path(&name),
+            base: None,
+        }),
+        (ids.clone(), "[xy]").prop_map(|(draft, text)| write(draft, &text)),
+        prop::collection::vec(ids.clone(), 0..3).prop_map(|drafts| submit(&drafts)),
+        (prop::collection::vec(ids.clone(), 1..3), action)
+            .prop_map(|(drafts, action)| judge(&drafts, action)),
+        ids.clone().prop_map(|draft| Command::Withdraw { draft }),
+        prop::collection::vec(ids.clone(), 1..3)
+            .prop_map(|drafts| Command::Apply { drafts, steps: Vec::new() }),
+        prop::collection::vec(ids.clone(), 1..3)
+            .prop_map(|drafts| Command::Undo { drafts, steps: Vec::new() }),
+        (prop::collection::vec(ids, 1..3), end)
+            .prop_map(|(drafts, end)| Command::End { drafts, end }),
+        Just(Command::Expire),
+    ];
+    (0_u8..4, command)
+}
+
+proptest! {
+    #[test]
+    fn no_order_of_commands_applies_what_the_gate_did_not_accept(
+        told in prop::collection::vec(commands(), 0..60),
+    ) {
+        let mut world = World::new();
+        let mut accepted = std::collections::BTreeMap::new();
+        for (who, command) in told {
+            let who = match who {
+                0 => worker(),
+                1 => Principal::worker("ada/two"),
+                2 => Principal::human("ada"),
+                _ => Principal::gate(),
+            };
+            let Ok(events) = world.tell(&who, command) else { continue };
+            for event in events {
+                match event {
+                    Event::Judged { drafts, action: Action::Allow, .. } => {
+                        for draft in drafts {
+                            accepted.insert(draft, world.drafts.seal(&[draft]));
+                        }
+                    }
+                    Event::Applying { drafts, .. } => {
+                        for draft in drafts {
+                            prop_assert_eq!(
+                                accepted.get(&draft),
+                                Some(&world.drafts.seal(&[draft]))
+                            );
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let mut open: Vec<_> = world
+                .drafts
+                .all()
+                .filter(|draft| draft.state.is_open())
+                .map(|draft| (&draft.owner, &draft.path))
+                .collect();
+            let many = open.len();
+            open.sort();
+            open.dedup();
+            prop_assert_eq!(open.len(), many);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The gate: what a policy makes of a set of changed files.
+//!
+//! [`judge`] is a pure and total function. It reads no clock, asks no model and cannot fail: what
+//! it cannot compare, it escalates. Findings come from code; a model may add one and never remove
+//! one. No message holds a byte of the draft, so findings may stand in the journal.
+
+mod code;
+mod compare;
+mod content;
+mod policy;
+mod rule;
+mod secrets;
+
+pub use self::compare::{Comparison, LineStats, merge, unified};
+pub use self::policy::{
+    Channel, Check, Elicitation, Exception, Layer, LayerName, Policy, PolicyFault, Preview, Today,
+    duration_ms,
+};
+pub use self::rule::{Action, Rule};
+pub use self::secrets::{FingerprintKey, Secret, Tier, scan as scan_secrets};
+
+use serde::Serialize;
+
+use crate::Sha256Hex;
+use crate::drafts::RelPath;
+
+/// One file of a submission, with what it was made from.
+#[derive(Debug, Clone, Copy)]
+pub struct FileChange<'a> {
+    /// Where the file is, or will be if it is new.
+    pub path: &'a RelPath,
+    /// Where it goes, if not where it is.
+    pub rename_to: Option<&'a RelPath>,
+    /// What is there; none: nothing.
+    pub base: Option<Content<'a>>,
+    /// What shall be there; none: nothing.
+    pub draft: Option<Content<'a>>,
+    /// Names beside a new file that some file system takes for the same.
+    pub twins: &'a [String],
+}
+
+/// The bytes of a file and whether it may be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Content<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Whether its owner may run it.
+    pub executable: bool,
+}
+
+/// What came of a check that a policy asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckResult {
+    /// The check's id.
+    pub id: String,
+    /// What came of it.
+    pub outcome: CheckOutcome,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckOutcome {
+    /// Its program ended well.
+    Passed,
+    /// It did not.
+    Failed,
+    /// It took too long.
+    TimedOut,
+    /// It could not be run at all, which never means that it passed.
+    NotRun,
+}
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which rule.
+    pub rule: Rule,
+    /// What the policy does about it.
+    pub action: Action,
+    /// Which file.
+    pub path: RelPath,
+    /// Which line of the draft, from 1.
+    pub line: Option<usize>,
+    /// What was observed, in words of ours only.
+    pub message: String,
+    /// A keyed hash of a credential, to recognise it by without knowing it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// What the gate makes of a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The heaviest action of all findings.
+    pub action: Action,
+    /// The policy by which it was judged.
+    pub policy: Sha256Hex,
+    /// Everything that was observed, in the order of files and lines.
+    pub findings: Vec<Finding>,
+    /// Lines of all files.
+    pub stats: LineStats,
+}
+
+/// What a rule saw, before the policy says what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    rule: Rule,
+    line: Option<usize>,
+    message: String,
+    secret: Option<Secret>,
+    /// What one check says instead of its rule.
+    instead: Option<Action>,
+}
+
+impl Seen {
+    fn new(rule: Rule, line: Option<usize>, message: impl Into<String>) -> Self {
+        Self { rule, line, message: message.into(), secret: None, instead: None }
+    }
+}
+
+/// Judges a submission.
+pub fn judge(
+    policy: &Policy,
+    changes: &[FileChange<'_>],
+    checks: &[CheckResult],
+    key: &FingerprintKey,
+    today: Today,
+) -> Verdict {
+    let mut findings = Vec::new();
+    let mut stats = LineStats::default();
+    for change in changes {
+        let comparison = Comparison::of(change);
+        stats.add(&comparison.stats);
+        let mut seen = of_paths(policy, change);
+        seen.extend(of_file(change));
+        if change.draft.is_some() {
+            seen.extend(content::look(policy, change, &comparison));
+            seen.extend(code::look(policy, change, &comparison));
+            seen.extend(secrets::look(change, key));
+        }
+        if change.base.is_some() && change.draft.is_some() {
+            seen.extend(of_difference(policy, change, &comparison));
+        }
+        let path = change.rename_to.unwrap_or(change.path);
+        findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
+    }
+    let changed = stats.added + stats.removed;
+    let first = changes.first().map(|change| change.rename_to.unwrap_or(change.path));
+    if let Some(path) = first {
+        let mut seen = of_checks(policy, changes, checks);
+        if changed > policy.limits.max_changed_lines {
+            let most = policy.limits.max_changed_lines;
+            let words = format!("{changed} changed lines, more than {most}");
+            seen.push(Seen::new(Rule::DiffMaxLines, None, words));
+        }
+        if policy.preview == Preview::Always {
+            let words = "the policy lets a person see every change";
+            seen.push(Seen::new(Rule::ReviewPreview, None, words));
+        }
+        findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
+    }
+    let action = findings.iter().map(|finding| finding.action).max().unwrap_or(Action::Allow);
+    Verdict { action, policy: policy.hash(), findings, stats }
+}
+
+/// A finding with the policy's action, or nothing where the policy allows it.
+fn weighed(policy: &Policy, path: &RelPath, seen: Seen, today: Today) -> Option<Finding> {
+    let value = seen.secret.as_ref().map(|secret| secret.sha256);
+    let action = match (policy.action(seen.rule, path, value, today), seen.instead) {
+        (Action::Allow, _) | (_, None) => policy.action(seen.rule, path, value, today),
+        (_, Some(instead)) => instead,
+    };
+    (action > Action::Allow).then(|| Finding {
+        rule: seen.rule,
+        action,
+        path: path.clone(),
+        line: seen.line,
+        message: seen.message,
+        fingerprint: seen.secret.map(|secret| secret.fingerprint),
+    })
+}
+
+fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for path in std::iter::once(change.path).chain(change.rename_to) {
+        if policy.denies(path) {
+            let words = "the policy does not let workers change this path";
+            seen.push(Seen::new(Rule::PathDenied, None, words));
+        } else if policy.protects(path) {
+            seen.push(Seen::new(Rule::PathProtected, None, "a protected path"));
+        }
+    }
+    if !change.twins.is_empty() {
+        let words = "differs from a name beside it only by case or Unicode form";
+        seen.push(Seen::new(Rule::PathTwin, None, words));
+    }
+    seen
+}
+
+fn of_file(change: &FileChange<'_>) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    if change.rename_to.is_some() {
+        seen.push(Seen::new(Rule::FileRename, None, "the file is renamed"));
+    }
+    match (change.base, change.draft) {
+        (Some(_), None) => seen.push(Seen::new(Rule::FileDelete, None, "the file is deleted")),
+        (None, Some(draft)) if draft.executable => {
+            seen.push(Seen::new(Rule::FileNewExecutable, None, "a new file that can be run"));
+        }
+        (Some(base), Some(draft)) if base.executable != draft.executable => {
+            let words = match draft.executable {
+                true => "the file becomes executable",
+                false => "the file is no longer executable",
+            };
+            seen.push(Seen::new(Rule::FileMode, None, words));
+        }
+        (None, None) => {
+            seen.push(Seen::new(Rule::DiffEmpty, None, "nothing is there and nothing comes"));
+        }
+        _ => {}
+    }
+    seen
+}
+
+fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparison) -> Vec<Seen> {
+    let (Some(base), Some(draft)) = (change.base, change.draft) else { return Vec::new() };
+    let mut seen = Vec::new();
+    if base == draft && change.rename_to.is_none() {
+        seen.push(Seen::new(Rule::DiffEmpty, None, "nothing is changed"));
+    }
+    let blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
+    if blank(draft.bytes) && !blank(base.bytes) {
+        seen.push(Seen::new(Rule::DiffEmptied, None, "nothing is left of the file"));
+    }
+    if comparison.gave_up {
+        let words = "too many lines to compare";
+        seen.push(Seen::new(Rule::GateError, None, words));
+    }
+    let stats = &comparison.stats;
+    let lost = stats.removed - stats.moved;
+    if stats.base_lines >= policy.limits.min_lines_for_ratio
+        && policy.limits.exceeds_ratio(lost, stats.base_lines)
+    {
+        let words = format!("{lost} of {} lines are deleted", stats.base_lines);
+        seen.push(Seen::new(Rule::DiffDeletionRatio, None, words));
+    }
+    seen
+}
+
+fn of_checks(policy: &Policy, changes: &[FileChange<'_>], checks: &[CheckResult]) -> Vec<Seen> {
+    let wanted = policy.checks_for(changes.iter().map(|change| change.path));
+    let mut seen = Vec::new();
+    for check in wanted {
+        let outcome = checks.iter().find(|one| one.id == check.id).map(|one| one.outcome);
+        let name = &check.id;
+        match outcome {
+            Some(CheckOutcome::Passed) => {}
+            Some(CheckOutcome::Failed) => {
+                let words = format!("check `{name}` failed");
+                let failed = Seen::new(Rule::CheckFailed, None, words);
+                seen.push(Seen { instead: check.on_fail, ..failed });
+            }
+            Some(CheckOutcome::TimedOut) => {
+                let words = format!("check `{name}` took too long");
+                let late = Seen::new(Rule::CheckTimeout, None, words);
+                seen.push(Seen { instead: check.on_timeout, ..late });
+            }
+            Some(CheckOutcome::NotRun) | None => {
+                let words = format!("check `{name}` was not run");
+                seen.push(Seen::new(Rule::GateError, None, words));
+            }
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! What a change does to code: paths of machines, stubs, placeholders, ways to run programs.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::policy::Policy;
+use super::rule::Rule;
+use super::{Comparison, FileChange, Seen};
+
+/// What can be said about added and removed lines.
+pub(super) fn look(policy: &Policy, change: &FileChange<'_>, compared: &Comparison) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    seen.extend(machine_paths(compared));
+    seen.extend(placeholder(compared));
+    seen.extend(exec_sink(compared));
+    seen.extend(shebang(change));
+    seen.extend(manifest(change));
+    if let (Some(base), Some(draft)) = (change.base, change.draft) {
+        let (base, draft) =
+            (String::from_utf8_lossy(base.bytes), String::from_utf8_lossy(draft.bytes));
+        seen.extend(gutted(policy, change, compared, &base, &draft));
+    }
+    seen
+}
+
+/// A pattern that does not compile lets nothing pass: `None` is treated as a match by its users.
+type Pattern = LazyLock<Option<Regex>>;
+
+macro_rules! pattern {
+    ($name:ident, $text:expr) => {
+        static $name: Pattern = LazyLock::new(|| Regex::new($text).ok());
+    };
+}
+
+fn hits(pattern: &Pattern, line: &str) -> bool {
+    pattern.as_ref().is_none_or(|pattern| pattern.is_match(line))
+}
+
+pattern!(
+    HOME,
+    r#"(?i)(?:^|[^\w./:~%-])(?:file://)?(?:/(?:home|Users)/[A-Za-z0-9_][\w.-]*(?:/|\b)|/r(?:oot)/\w|[A-Z]:[\\/]{1,2}Users[\\/]{1,2}\w)"#
+);
+pattern!(SYSTEM, r#"(?:^|[^\w./:~%-])(?:/(?:etc|usr|var|opt|mnt|Volumes|proc|sys|dev)/\w|~/\w)"#);
+pattern!(TMP, r#"(?:^|[^\w./:~%-])/(?:tmp|var/tmp|private/tmp)(?:/|\b)"#);
+
+fn machine_paths(compared: &Comparison) -> Vec<Seen> {
+    let first = |pattern: &'static Pattern| {
+        compared.added.iter().find(|(_, line)| {
+            // The first line of a script names a program where all machines have it.
+            line.contains(['/', '\\']) && !line.starts_with("#!") && hits(pattern, line)
+        })
+    };
+    let mut seen = Vec::new();
+    for (pattern, rule, words) in [
+        (&HOME, Rule::PathHome, "the home folder of somebody's machine"),
+        (&TMP, Rule::PathTmp, "a temporary folder"),
+        (&SYSTEM, Rule::PathSystem, "a folder of the system"),
+    ] {
+        if let Some((line, _)) = first(pattern) {
+            seen.push(Seen::new(rule, Some(*line), words));
+        }
+    }
+    seen
+}
+
+pattern!(
+    PLACEHOLDER,
+    r#"(?ix)
+    (?:\b(?:rest|remainder)\ of\ (?:the\ |this\ |your\ |my\ )?(?:\w+\ ){0,2}?(?:code|file|function|class|method|module|implementation|logic|content|contents|script|methods|functions|imports|document)\b
+        .{0,40}?(?:unchanged|remain|same|here|as\ before|stays|omitted|goes|continues|\.\.\.|…))
+    |(?:\b(?:existing|previous|original|remaining|other)\ (?:\w+\ ){0,2}?(?:code|implementation|functions?|methods?|logic|content|imports|lines|class|body)\b
+        .{0,30}?(?:unchanged|remains?|here|as\ before|same|omitted|continues|goes\ here|stays?))
+    |(?:\.\.\.|…)\s*(?:\(|\[)?\s*(?:the\ )?(?:rest|existing|remaining|previous|unchanged|same|omitted|other|more)\b.{0,60}?(?:code|unchanged|file|implementation|functions?|methods?|lines|content|same|as\ before|\.\.\.|…|\)|\])
+    |\b(?:code|implementation|content|lines|body|section)\ (?:is\ |are\ |has\ been\ )?(?:omitted|elided|truncated|removed|left\ out|unchanged)\ (?:for\ brevity|here|above|below|from\ (?:the\ )?original)
+    |\bomitted\ for\ brevity\b
+    |\b(?:same|unchanged)\ as\ (?:before|above|the\ original|in\ the\ original|original)\b.{0,20}?(?:\.\.\.|…|$)
+    |\b(?:keep|leave)\ (?:the\ )?(?:existing|rest|remaining|other)\b.{0,40}?(?:code|unchanged|as\ is|as-is|here|the\ same)
+    |\b(?:add|insert|put|place)\ (?:your|the)\ (?:code|implementation|logic)\ here\b
+    |^\W*(?:\.\.\.|…)\ ?\(?(?:unchanged|rest|existing|snip|same|omitted|truncated)\W*$
+    |\[\s*(?:\.\.\.|…)?\s*(?:rest\ of|remaining|full|entire|existing|unchanged|full\ file|previous)\b[^\]]{0,60}\]\s*$
+    "#
+);
+
+/// Whether a line is words and no code: a comment, or an ellipsis.
+fn is_remark(line: &str) -> bool {
+    let line = line.trim_start();
+    const MARKS: &[&str] = &[
+        "//", "#", "/*", "*", "--", "<!--", ";", "%", "{/*", "...", "…", "\"\"\"", "'''", "(*",
+        "{-", "[", "REM ", "<",
+    ];
+    MARKS.iter().any(|mark| line.starts_with(mark))
+}
+
+fn placeholder(compared: &Comparison) -> Option<Seen> {
+    let (line, _) = compared.added.iter().find(|(_, line)| {
+        let trailing = line.split_once(" // ").or_else(|| line.split_once(" # "));
+        let remark =
+            if is_remark(line) { Some(line.as_str()) } else { trailing.map(|(_, rest)| rest) };
+        remark.is_some_and(|remark| hits(&PLACEHOLDER, remark))
+    })?;
+    Some(Seen::new(
+        Rule::ContentPlaceholder,
+        Some(*line),
+        "words that stand for code that is missing",
+    ))
+}
+
+pattern!(
+    SINK,
+    r#"(?x)
+    \b(?:eval|exec|execfile|__import__|popen|system|execve?p?|spawnSync|execSync|shell_exec|passthru|proc_open|dlopen|LoadLibrary[AW]?)\s*\(
+    |\bsubprocess\.|\bchild_process\b|\bRuntime\.getRuntime\b|\bProcessBuilder\b|\bos\.exec|\bexec\.Command\b
+    |\bCommand::new\b|\bshell\s*=\s*True|\bpickle\.loads?\b|\byaml\.load\s*\(|\bmarshal\.loads\b|\bnew\s+Function\s*\(
+    |\bdangerouslySetInnerHTML\b|\.innerHTML\s*=|\bInvoke-Expression\b|\bctypes\.|\bcurl\b[^|]*\|\s*(?:ba|z|da)?sh\b|\bbase64\s+-d\b[^|]*\|\s*(?:ba)?sh\b
+    "#
+);
+
+fn exec_sink(compared: &Comparison) -> Option<Seen> {
+    let (line, _) =
+        compared.added.iter().find(|(_, line)| !is_remark(line) && hits(&SINK, line))?;
+    Some(Seen::new(Rule::CodeExecSinkAdded, Some(*line), "runs programs, or text as code"))
+}
+
+fn shebang(change: &FileChange<'_>) -> Option<Seen> {
+    let has = |content: Option<super::Content<'_>>| {
+        content.is_some_and(|content| content.bytes.starts_with(b"#!"))
+    };
+    (has(change.draft) && !has(change.base)).then(|| {
+        Seen::new(Rule::FileShebangAdded, Some(1), "a first line that names an interpreter")
+    })
+}
+
+fn manifest(change: &FileChange<'_>) -> Option<Seen> {
+    const NAMES: &[&str] = &[
+        "cargo.toml",
+        "package.json",
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "pipfile",
+        "go.mod",
+        "gemfile",
+        "pom.xml",
+        "build.gradle",
+        "build.gradle.kts",
+        "composer.json",
+        "package.swift",
+        "mix.exs",
+        "deno.json",
+        "environment.yml",
+        "flake.nix",
+        "conanfile.txt",
+        "vcpkg.json",
+        ".npmrc",
+        "nuget.config",
+    ];
+    let is = |name: &str| {
+        let name = name.to_lowercase();
+        NAMES.contains(&name.as_str())
+            || (name.starts_with("requirements") && name.ends_with(".txt"))
+            || name.ends_with(".csproj")
+            || name.ends_with(".gemspec")
+    };
+    let named = is(change.path.name()) || change.rename_to.is_some_and(|path| is(path.name()));
+    named.then(|| Seen::new(Rule::DepsManifestChanged, None, "a file that says what is installed"))
+}
+
+pattern!(
+    STUB,
+    r#"(?x)^\s*(?:pass|\.\.\.|return|return\ (?:None|null|nil|0|false|true|""|''|\{\}|\[\]|undefined);?|todo!\(.*\);?|unimplemented!\(.*\);?|unreachable!\(.*\);?
+    |raise\ NotImplementedError.*|throw\ new\ (?:Error|NotImplementedException|UnsupportedOperationException)\(.*\);?|panic\(.*\);?|panic!\(.*\);?|Ok\(\(\)\)|None|Default::default\(\))\s*$"#
+);
+pattern!(
+    TEST,
+    r#"(?x)^\s*(?:\#\[(?:\w+::)*test\b|(?:async\ )?def\ test_|(?:it|test|describe)(?:\.\w+)?\s*\(|func\ Test\w|@Test\b|@pytest\.|TEST(?:_F|_P)?\s*\()"#
+);
+
+/// Whether a line does something: no comment, no blank, no lone bracket.
+fn is_code(line: &str, prose: bool) -> bool {
+    let line = line.trim();
+    let lone = line.chars().all(|c| !c.is_alphanumeric());
+    let comment = !prose
+        && (line.starts_with("//")
+            || line.starts_with("/*")
+            || line.starts_with("* ")
+            || line.starts_with("--")
+            || line.starts_with("<!--")
+            || (line.starts_with('#')
+                && !line.starts_with("#[")
+                && !line.starts_with("#!")
+                && !line.starts_with("#include")
+                && !line.starts_with("#define")
+                && !line.starts_with("#if")
+                && !line.starts_with("#e")));
+    !lone && !comment
+}
+
+fn gutted(
+    policy: &Policy,
+    change: &FileChange<'_>,
+    compared: &Comparison,
+    base: &str,
+    draft: &str,
+) -> Option<Seen> {
+    let prose = [".md", ".txt", ".rst", ".adoc"]
+        .iter()
+        .any(|end| change.path.name().to_lowercase().ends_with(end));
+    let code = |text: &str| text.lines().filter(|line| is_code(line, prose)).count();
+    let (was, is) = (code(base), code(draft));
+    let enough = policy.limits.min_lines_for_ratio;
+    if was >= enough && policy.limits.exceeds_ratio(was.saturating_sub(is), was) {
+        let words = format!("{was} lines of code become {is}");
+        return Some(Seen::new(Rule::DiffGutted, None, words));
+    }
+    let tests = |text: &str| text.lines().filter(|line| hits(&TEST, line)).count();
+    let (tested, tests_left) = (tests(base), tests(draft));
+    if tested >= 2 && tests_left * 2 <= tested {
+        let words = format!("{tested} tests become {tests_left}");
+        return Some(Seen::new(Rule::DiffGutted, None, words));
+    }
+    let removed = compared.removed.iter().filter(|line| is_code(line, prose)).count();
+    let mut stub = None;
+    let mut came = 0;
+    for (number, line) in &compared.added {
+        if hits(&STUB, line) {
+            stub = stub.or(Some(*number));
+        } else if is_code(line, prose) {
+            came += 1;
+        }
+    }
+    let line = stub.filter(|_| !prose && removed >= 5 && came * 3 < removed)?;
+    let words = format!("{removed} lines of code give way to a stub");
+    Some(Seen::new(Rule::DiffGutted, Some(line), words))
+}

@@ -1,0 +1,48 @@
+use super::*;
+
+#[test]
+fn changes_of_different_lines_are_merged() {
+    let base = "a\nb\nc\nd\ne\n";
+    let merged = merge(base, "A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n");
+    assert_eq!(merged, ("A\nb\nc\nd\nE\n".to_owned(), true));
+}
+
+#[test]
+fn changes_of_one_line_are_both_shown() {
+    let (text, clean) = merge("a\n", "b\n", "c\n");
+    assert!(!clean);
+    assert!(text.contains("<<<<<<< draft\nb\n") && text.contains("c\n>>>>>>> workspace"), "{text}");
+}
+
+#[test]
+fn moved_lines_are_neither_lost_nor_new() {
+    let compared = Comparison::of_texts("a\nb\nc\n", "c\na\nb\nd\n");
+    let expected = Comparison {
+        stats: LineStats { added: 2, removed: 1, moved: 1, base_lines: 3 },
+        added: vec![(4, "d".to_owned())],
+        removed: Vec::new(),
+        gave_up: false,
+    };
+    assert_eq!(compared, expected);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the time it takes is what is tested")]
+fn a_bomb_of_lines_is_compared_in_time() {
+    // Debug builds are slow; the bound is generous, and a quadratic diff takes minutes.
+    let text = |seed: u64| {
+        let mut state = seed;
+        let mut bit = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 63
+        };
+        (0..50_000).map(|_| format!("{}\n", bit())).collect::<String>()
+    };
+    let distinct =
+        |from: usize| (from..from + 20_000).map(|at| format!("{at}\n")).collect::<String>();
+    let started = std::time::Instant::now();
+    let compared = Comparison::of_texts(&text(1), &text(2));
+    assert!(compared.stats.added > 0 && !compared.gave_up);
+    assert_eq!(Comparison::of_texts(&distinct(0), &distinct(20_000)).stats.moved, 0);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}

@@ -1,0 +1,238 @@
+//! What a draft is made of: encoding, characters, line endings, marks of merges and generators.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::policy::Policy;
+use super::rule::Rule;
+use super::{Comparison, FileChange, Seen};
+use crate::drafts::is_unseen;
+
+/// Lines at the top of a file in which a generator says so.
+const HEAD_LINES: usize = 20;
+
+/// The first bytes of formats that are no text.
+const MAGIC: &[&[u8]] = &[
+    b"\x7fELF",
+    b"MZ",
+    b"PK\x03\x04",
+    b"\x89PNG",
+    b"GIF8",
+    b"\xff\xd8\xff",
+    b"%PDF-",
+    b"\x1f\x8b",
+    b"\xca\xfe\xba\xbe",
+    b"\0asm",
+];
+
+static GENERATED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)@generated\b|\bcode generated\b.*\bdo not edit\b|\b(?:auto-?generated|generated) (?:file|by|from)\b.*\bdo not (?:edit|modify)\b|linguist-generated",
+    )
+    .ok()
+});
+
+/// Everything that can be said without knowing the language.
+pub(super) fn look(policy: &Policy, change: &FileChange<'_>, compared: &Comparison) -> Vec<Seen> {
+    let Some(draft) = change.draft else { return Vec::new() };
+    let base = change.base.map(|content| content.bytes);
+    let mut seen = encoding(base, draft.bytes);
+    let Ok(text) = std::str::from_utf8(draft.bytes) else { return seen };
+    let old = base.map(String::from_utf8_lossy);
+    let old = old.as_deref();
+    seen.extend(characters(old, text));
+    seen.extend(line_endings(old, text));
+    seen.extend(merge_marks(old, text));
+    seen.extend(generated(change, old, text));
+    seen.extend(minified(policy, change, compared));
+    seen
+}
+
+fn encoding(base: Option<&[u8]>, draft: &[u8]) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let utf16 = |bytes: &[u8]| bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    if MAGIC.iter().any(|magic| draft.starts_with(magic)) {
+        seen.push(Seen::new(
+            Rule::ContentBinary,
+            None,
+            "the first bytes of a format that is no text",
+        ));
+    }
+    if utf16(draft) {
+        seen.push(Seen::new(Rule::ContentEncoding, None, "UTF-16 instead of UTF-8"));
+    } else if let Some(at) = draft.iter().position(|byte| *byte == 0) {
+        let line = 1 + draft[..at].iter().filter(|byte| **byte == b'\n').count();
+        seen.push(Seen::new(Rule::ContentNul, Some(line), "a NUL byte"));
+    }
+    let Err(error) = std::str::from_utf8(draft) else {
+        let mark = |bytes: &[u8]| bytes.starts_with(b"\xef\xbb\xbf");
+        let was = base.is_some_and(mark);
+        if was != mark(draft) && (base.is_some() || mark(draft)) {
+            let words = "a byte order mark comes or goes";
+            seen.push(Seen::new(Rule::ContentEncoding, Some(1), words));
+        }
+        return seen;
+    };
+    if !utf16(draft) {
+        let control = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c);
+        let odd = draft.iter().filter(control).count();
+        let line = 1 + draft[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        match odd * 20 > draft.len() {
+            true => {
+                seen.push(Seen::new(Rule::ContentBinary, Some(line), "bytes that are not text"))
+            }
+            false => {
+                seen.push(Seen::new(Rule::ContentEncoding, Some(line), "bytes that are not UTF-8"))
+            }
+        }
+    }
+    seen
+}
+
+/// Characters are judged where the file did not have them before: a draft is not blamed for what
+/// it found.
+fn characters(old: Option<&str>, text: &str) -> Vec<Seen> {
+    let known: BTreeSet<&str> = old.map(|old| old.lines().collect()).unwrap_or_default();
+    let mut seen = Vec::new();
+    let (mut bidi, mut unseen, mut mixed) = (false, false, false);
+    for (at, line) in text.lines().enumerate() {
+        if line.is_ascii() && !line.bytes().any(|byte| byte < 0x20 && byte != b'\t') {
+            continue;
+        }
+        if known.contains(line) {
+            continue;
+        }
+        let number = Some(at + 1);
+        // One finding of a kind is enough for a person, and a file full of them is no bomb.
+        if !bidi && line.chars().any(turns) {
+            bidi = true;
+            let words = "marks that change the direction of writing";
+            seen.push(Seen::new(Rule::ContentBidi, number, words));
+        }
+        // A byte order mark is a matter of encoding.
+        let body = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
+        if !unseen && has_unseen(body) {
+            unseen = true;
+            let words = "characters that cannot be seen";
+            seen.push(Seen::new(Rule::ContentInvisible, number, words));
+        }
+        if !mixed && line.split(|c: char| !c.is_alphanumeric() && c != '_').any(mixes) {
+            mixed = true;
+            let words = "a word that mixes letters of scripts that look alike";
+            seen.push(Seen::new(Rule::ContentHomoglyph, number, words));
+        }
+    }
+    seen
+}
+
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Emoji are made with joiners and selectors, so those count only away from emoji.
+fn has_unseen(line: &str) -> bool {
+    let mut before = '\0';
+    for c in line.chars() {
+        let control = c.is_control() && !matches!(c, '\t' | '\r' | '\u{c}');
+        let of_emoji = matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+            && (before as u32 > 0x2000
+                || before == '\u{a9}'
+                || before == '\u{ae}'
+                || before.is_ascii_digit()
+                || before == '#'
+                || before == '*');
+        if (control || is_unseen(c)) && !turns(c) && !of_emoji {
+            return true;
+        }
+        before = c;
+    }
+    false
+}
+
+/// Whether a word has Latin letters beside Cyrillic, Greek or wide ones.
+fn mixes(word: &str) -> bool {
+    let latin = word.chars().any(|c| c.is_ascii_alphabetic());
+    // µ, Ω and such stand in units and formulas; only letters that pass for Latin ones count.
+    let alike = |c: char| {
+        "аАВсСеЕНіІјЈКМоОрРѕЅТхХуУԁԛԝ".contains(c)
+            || "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυ".contains(c)
+            || matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')
+    };
+    latin && word.chars().any(alike)
+}
+
+fn line_endings(old: Option<&str>, text: &str) -> Option<Seen> {
+    #[derive(PartialEq)]
+    enum Style {
+        Lf,
+        CrLf,
+        Mixed,
+    }
+    let style = |text: &str| {
+        let all = text.matches('\n').count();
+        match text.matches("\r\n").count() {
+            _ if all == 0 => None,
+            0 => Some(Style::Lf),
+            many if many == all => Some(Style::CrLf),
+            _ => Some(Style::Mixed),
+        }
+    };
+    let (was, is) = (style(old?)?, style(text)?);
+    let stray = |text: &str| text.replace("\r\n", "").contains('\r');
+    (was != is || (stray(text) && !stray(old?)))
+        .then(|| Seen::new(Rule::ContentEol, None, "other line endings than before"))
+}
+
+fn merge_marks(old: Option<&str>, text: &str) -> Option<Seen> {
+    let first = |text: &str| {
+        let at = |mark: &str| {
+            text.lines().position(|line| {
+                line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            })
+        };
+        let (start, end) = (at("<<<<<<<")?, at(">>>>>>>")?);
+        (start < end).then_some(start + 1)
+    };
+    let line = first(text)?;
+    let before = old.and_then(first).is_some();
+    (!before).then(|| {
+        Seen::new(Rule::ContentConflictMarkers, Some(line), "marks that a merge left behind")
+    })
+}
+
+fn generated(change: &FileChange<'_>, old: Option<&str>, text: &str) -> Option<Seen> {
+    let says = |text: &str| {
+        let pattern = GENERATED.as_ref();
+        pattern
+            .is_none_or(|pattern| text.lines().take(HEAD_LINES).any(|line| pattern.is_match(line)))
+    };
+    let name = change.path.name().to_lowercase();
+    const LOCKS: &[&str] = &[
+        "cargo.lock",
+        "package-lock.json",
+        "pnpm-lock.yaml",
+        "yarn.lock",
+        "poetry.lock",
+        "uv.lock",
+        "go.sum",
+        "gemfile.lock",
+        "composer.lock",
+        "pipfile.lock",
+        "flake.lock",
+        "npm-shrinkwrap.json",
+    ];
+    (LOCKS.contains(&name.as_str()) || says(text) || old.is_some_and(says))
+        .then(|| Seen::new(Rule::ContentGenerated, None, "a file that a program writes"))
+}
+
+fn minified(policy: &Policy, change: &FileChange<'_>, compared: &Comparison) -> Option<Seen> {
+    let name = change.path.name().to_lowercase();
+    if name.ends_with(".min.js") || name.ends_with(".min.css") {
+        return Some(Seen::new(Rule::ContentMinified, None, "a minified file"));
+    }
+    let most = policy.limits.max_line_bytes;
+    let (line, _) = compared.added.iter().find(|(_, line)| line.len() > most)?;
+    Some(Seen::new(Rule::ContentMinified, Some(*line), format!("a line of more than {most} bytes")))
+}

@@ -1,0 +1,530 @@
+//! The policy: TOML with a closed vocabulary, in layers that can only tighten.
+//!
+//! Built-in values come first. The highest file replaces them as far as each rule's floor allows;
+//! every file below it may only make things stricter. A key that is not known is an error, because
+//! a misspelt limit would otherwise be no limit.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+
+use self::file::{ExceptionFile, File};
+use super::rule::{Action, Rule};
+use crate::Sha256Hex;
+use crate::drafts::{Limits as DraftLimits, RelPath, Reviewers};
+
+/// Where a layer comes from, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerName {
+    /// Of the user or the organisation, outside of every workspace.
+    Organisation,
+    /// `.moothall/policy.toml` of the workspace.
+    Workspace,
+    /// `_handoff/TASK_CONTRACT.json`: its object `gate`, in the same words.
+    Task,
+}
+
+impl fmt::Display for LayerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Organisation => "organisation",
+            Self::Workspace => "workspace",
+            Self::Task => "task contract",
+        })
+    }
+}
+
+/// The text of one layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Where it is from.
+    pub name: LayerName,
+    /// What it says: TOML, or JSON in a task contract.
+    pub text: String,
+}
+
+/// Why a policy cannot be used. Nothing is judged then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy of the {layer}: {what}")]
+pub struct PolicyFault {
+    /// Whose.
+    pub layer: LayerName,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// A day: an exception ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Today {
+    /// The year.
+    pub year: u16,
+    /// The month, from 1.
+    pub month: u8,
+    /// The day, from 1.
+    pub day: u8,
+}
+
+/// When a person sees a change that nothing stands against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preview {
+    /// Never.
+    Never,
+    /// Only where a rule escalates.
+    Risky,
+    /// Always.
+    Always,
+}
+
+/// The numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// Bytes of one file.
+    pub max_file_bytes: usize,
+    /// Changed lines of one submission.
+    pub max_changed_lines: usize,
+    /// Deleted lines of a thousand.
+    pub max_deletion_permille: usize,
+    /// Lines from which the ratio counts.
+    pub min_lines_for_ratio: usize,
+    /// Bytes of one line.
+    pub max_line_bytes: usize,
+    /// Open drafts of one task.
+    pub max_open_drafts_per_task: usize,
+    /// Drafts that are submitted together.
+    pub max_files_per_changeset: usize,
+    /// Rejections after which a draft is closed.
+    pub max_rejections: u32,
+    /// Idle milliseconds after which a draft expires.
+    pub draft_ttl_ms: u64,
+    /// The same while a person is waited for.
+    pub escalation_ttl_ms: u64,
+    /// Milliseconds for one verdict.
+    pub gate_timeout_ms: u64,
+}
+
+impl Numbers {
+    pub(super) fn exceeds_ratio(&self, lost: usize, of: usize) -> bool {
+        lost * 1000 > of * self.max_deletion_permille
+    }
+}
+
+/// A check that runs on the drafted tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Its name.
+    pub id: String,
+    /// Program and arguments.
+    pub run: Vec<String>,
+    /// Milliseconds it may take.
+    pub timeout_ms: u64,
+    /// The engine that it asks for, if not the usual one.
+    pub sandbox: Option<String>,
+    /// Paths for which it runs.
+    pub when: Vec<String>,
+    /// What a failure leads to, if not what the rule says.
+    pub on_fail: Option<Action>,
+    /// What a time-out leads to, if not what the rule says.
+    pub on_timeout: Option<Action>,
+}
+
+/// Where people may say yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// `moothall review`.
+    Cli,
+    /// The web interface.
+    Web,
+}
+
+/// Whether a worker's own client may be asked to ask its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Elicitation {
+    /// No.
+    Off,
+    /// It may show the address of the review.
+    Url,
+    /// It may pass the answer on. It is no proof of a person.
+    Form,
+}
+
+/// A finding that somebody answers for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exception {
+    /// Of which rule.
+    pub rule: Rule,
+    /// In which files.
+    pub path: String,
+    /// Only for this value, by its hash.
+    pub value_sha256: Option<Sha256Hex>,
+    /// Why.
+    pub reason: String,
+    /// Who answers for it.
+    pub owner: String,
+    /// The last day, as in the file.
+    pub expires: String,
+    #[serde(skip)]
+    last_day: Today,
+}
+
+/// Everything the layers come to.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The numbers.
+    pub limits: Numbers,
+    /// When a person looks anyway.
+    pub preview: Preview,
+    /// Who may approve.
+    pub reviewers: Reviewers,
+    /// Where they may.
+    pub channels: Vec<Channel>,
+    /// Whether clients are asked to ask.
+    pub elicitation: Elicitation,
+    /// What runs on the drafted tree.
+    pub checks: Vec<Check>,
+    /// Findings that somebody answers for.
+    pub exceptions: Vec<Exception>,
+    /// What a layer wanted and did not get.
+    pub notes: Vec<String>,
+    rules: BTreeMap<Rule, Action>,
+    allow: Vec<Globs>,
+    deny: Globs,
+    protect: Globs,
+    exempt: Vec<Globs>,
+    when: Vec<Globs>,
+    hash: Sha256Hex,
+}
+
+/// Patterns, and what matches them.
+#[derive(Debug, Clone)]
+struct Globs {
+    texts: Vec<String>,
+    set: GlobSet,
+}
+
+/// What workers never change, whatever a policy says: the view that is made for them.
+const ALWAYS_DENIED: &str = "_handoff/**";
+
+/// What a person looks at where no policy says otherwise.
+const PROTECTED: &[&str] = &[
+    ".github/**",
+    "**/Dockerfile*",
+    "**/build.rs",
+    "**/Makefile",
+    "**/*.lock",
+    "**/CODEOWNERS",
+    "**/.env*",
+    "**/*.pem",
+];
+
+const SECOND: u64 = 1000;
+const DAY: u64 = 24 * 60 * 60 * SECOND;
+
+impl Policy {
+    /// The policy where no file says anything.
+    pub fn built_in() -> Self {
+        let empty = || Globs { texts: Vec::new(), set: GlobSet::empty() };
+        let globs = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+            Globs::new(texts).unwrap_or_else(|_| empty())
+        };
+        Self {
+            limits: Numbers {
+                max_file_bytes: 1 << 20,
+                max_changed_lines: 400,
+                max_deletion_permille: 500,
+                min_lines_for_ratio: 10,
+                max_line_bytes: 20_000,
+                max_open_drafts_per_task: 16,
+                max_files_per_changeset: 20,
+                max_rejections: 5,
+                draft_ttl_ms: 7 * DAY,
+                escalation_ttl_ms: 14 * DAY,
+                gate_timeout_ms: 10 * SECOND,
+            },
+            preview: Preview::Risky,
+            reviewers: Reviewers::default(),
+            channels: vec![Channel::Cli, Channel::Web],
+            elicitation: Elicitation::Off,
+            checks: Vec::new(),
+            exceptions: Vec::new(),
+            notes: Vec::new(),
+            rules: Rule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
+            allow: Vec::new(),
+            deny: globs(&[ALWAYS_DENIED]),
+            protect: globs(PROTECTED),
+            exempt: Vec::new(),
+            when: Vec::new(),
+            hash: Sha256Hex::of(b"moothall policy 1\n"),
+        }
+    }
+
+    /// What these layers come to. They are taken in the order of their strength, whatever the order
+    /// they are given in.
+    pub fn of(layers: &[Layer]) -> Result<Self, PolicyFault> {
+        let mut policy = Self::built_in();
+        let mut layers: Vec<&Layer> = layers.iter().collect();
+        layers.sort_by_key(|layer| layer.name);
+        let mut whole = String::from("moothall policy 1\n");
+        for (at, layer) in layers.iter().enumerate() {
+            let fault = |what: String| PolicyFault { layer: layer.name, what };
+            let file = File::read(layer).map_err(fault)?;
+            // A task contract lies in the workspace for others to write: it never replaces.
+            let rank = match (at, layer.name) {
+                (0, LayerName::Organisation | LayerName::Workspace) => Rank::Highest,
+                _ => Rank::Below,
+            };
+            policy.take(file, layer.name, rank).map_err(fault)?;
+            let text = Sha256Hex::of(layer.text.as_bytes());
+            whole.push_str(&format!("{} {text}\n", layer.name));
+        }
+        policy.hash = Sha256Hex::of(whole.as_bytes());
+        Ok(policy)
+    }
+
+    /// Which policy this is.
+    pub fn hash(&self) -> Sha256Hex {
+        self.hash
+    }
+
+    /// What happens about a finding.
+    pub fn action(
+        &self,
+        rule: Rule,
+        path: &RelPath,
+        value: Option<Sha256Hex>,
+        today: Today,
+    ) -> Action {
+        let excused = self.exceptions.iter().zip(&self.exempt).any(|(one, globs)| {
+            one.rule == rule
+                && today <= one.last_day
+                && globs.has(path)
+                && one.value_sha256.is_none_or(|wanted| value == Some(wanted))
+        });
+        if excused { Action::Allow } else { self.rule(rule) }
+    }
+
+    /// What happens about a rule without exceptions.
+    pub fn rule(&self, rule: Rule) -> Action {
+        self.rules.get(&rule).copied().unwrap_or_else(|| rule.default_action())
+    }
+
+    /// Whether workers may not change a path at all.
+    pub fn denies(&self, path: &RelPath) -> bool {
+        self.deny.has(path) || !self.allow.iter().all(|globs| globs.has(path))
+    }
+
+    /// Whether a person looks at every change of a path.
+    pub fn protects(&self, path: &RelPath) -> bool {
+        self.protect.has(path)
+    }
+
+    /// The checks that these paths ask for.
+    pub fn checks_for<'a>(&self, paths: impl Iterator<Item = &'a RelPath> + Clone) -> Vec<&Check> {
+        let asks = |globs: &Globs| paths.clone().any(|path| globs.has(path));
+        let wanted = self.checks.iter().zip(&self.when).filter(|(_, globs)| asks(globs));
+        wanted.map(|(check, _)| check).collect()
+    }
+
+    /// The patterns that speak about a path, for people: `deny secrets/**`.
+    pub fn patterns_for(&self, path: &RelPath) -> Vec<String> {
+        let mut said = Vec::new();
+        for (word, globs) in [("deny", &self.deny), ("protect", &self.protect)] {
+            said.extend(globs.matching(path).into_iter().map(|text| format!("{word} {text}")));
+        }
+        for globs in &self.allow {
+            match globs.matching(path).first() {
+                Some(text) => said.push(format!("allow {text}")),
+                None => said.push(format!("not in allow [{}]", globs.texts.join(", "))),
+            }
+        }
+        said
+    }
+
+    /// The exceptions that speak about a path, whether their time is over or not.
+    pub fn exceptions_for(&self, path: &RelPath) -> impl Iterator<Item = &Exception> {
+        let about = self.exceptions.iter().zip(&self.exempt);
+        about.filter(|(_, globs)| globs.has(path)).map(|(one, _)| one)
+    }
+
+    /// The numbers that the state machine of drafts needs.
+    pub fn draft_limits(&self) -> DraftLimits {
+        DraftLimits {
+            open_per_task: self.limits.max_open_drafts_per_task,
+            per_submission: self.limits.max_files_per_changeset,
+            rejections: self.limits.max_rejections,
+            draft_ttl_ms: self.limits.draft_ttl_ms,
+            escalation_ttl_ms: self.limits.escalation_ttl_ms,
+        }
+    }
+
+    fn take(&mut self, file: File, name: LayerName, rank: Rank) -> Result<(), String> {
+        let File { version: _, defaults, limits, paths, rules, check, exception, review } = file;
+        self.take_rules(defaults.unlisted_rule, rules, name, rank)?;
+        if let Some(action) = defaults.on_error {
+            self.set(Rule::GateError, action, name, rank);
+        }
+        if let Some(preview) = defaults.preview {
+            self.preview = match rank {
+                Rank::Highest => preview,
+                Rank::Below => self.preview.max(preview),
+            };
+        }
+        limits.tighten(&mut self.limits, rank, name, &mut self.notes)?;
+        if let Some(allow) = paths.allow {
+            self.allow.push(Globs::new(allow)?);
+        }
+        if let Some(deny) = paths.deny {
+            self.deny = self.deny.and(deny)?;
+        }
+        if let Some(protect) = paths.protect {
+            self.protect = match rank {
+                Rank::Highest => Globs::new(protect)?,
+                Rank::Below => self.protect.and(protect)?,
+            };
+        }
+        for one in check {
+            let (check, when) = one.read()?;
+            if self.checks.iter().any(|known| known.id == check.id) {
+                return Err(format!("check `{}` is there twice", check.id));
+            }
+            self.checks.push(check);
+            self.when.push(Globs::new(when)?);
+        }
+        if rank == Rank::Below && !exception.is_empty() {
+            return Err("only the highest policy may have exceptions: they loosen".to_owned());
+        }
+        for one in exception {
+            self.take_exception(one)?;
+        }
+        if let Some(approvers) = review.approvers {
+            self.reviewers.approvers = match (rank, self.reviewers.approvers.is_empty()) {
+                (Rank::Highest, _) | (Rank::Below, true) => approvers,
+                (Rank::Below, false) => {
+                    let both = |who: &String| approvers.contains(who);
+                    let left: Vec<_> =
+                        self.reviewers.approvers.iter().filter(|who| both(who)).cloned().collect();
+                    if left.is_empty() {
+                        return Err("nobody is left who may approve".to_owned());
+                    }
+                    left
+                }
+            };
+        }
+        if let Some(channels) = review.channels {
+            let known =
+                |channel: &Channel| rank == Rank::Highest || self.channels.contains(channel);
+            self.channels = channels.into_iter().filter(known).collect();
+        }
+        if let Some(elicitation) = review.elicitation {
+            self.elicitation = match rank {
+                Rank::Highest => elicitation,
+                Rank::Below => self.elicitation.min(elicitation),
+            };
+        }
+        if let Some(may) = review.author_may_approve {
+            let before = self.reviewers.author_may_approve;
+            self.reviewers.author_may_approve = may && (rank == Rank::Highest || before);
+        }
+        Ok(())
+    }
+
+    fn take_rules(
+        &mut self,
+        unlisted: Option<Action>,
+        rules: BTreeMap<String, Action>,
+        name: LayerName,
+        rank: Rank,
+    ) -> Result<(), String> {
+        let mut listed = BTreeMap::new();
+        for (id, action) in rules {
+            let rule = Rule::parse(&id).ok_or_else(|| format!("there is no rule `{id}`"))?;
+            listed.insert(rule, action);
+        }
+        for rule in Rule::ALL {
+            if let Some(action) = listed.get(rule).copied() {
+                self.set(*rule, action, name, rank);
+            } else if let Some(action) = unlisted {
+                // Whoever says nothing about a rule does not loosen it.
+                self.set(*rule, action.max(self.rule(*rule)), name, rank);
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, rule: Rule, action: Action, name: LayerName, rank: Rank) {
+        let least = match rank {
+            Rank::Highest => rule.floor(),
+            Rank::Below => self.rule(rule),
+        };
+        if action < least {
+            self.notes.push(format!("the {name} wants {rule} = {action}; it stays {least}"));
+        }
+        self.rules.insert(rule, action.max(least));
+    }
+
+    fn take_exception(&mut self, one: ExceptionFile) -> Result<(), String> {
+        let (exception, globs) = one.read()?;
+        self.exceptions.push(exception);
+        self.exempt.push(Globs::new(globs)?);
+        Ok(())
+    }
+}
+
+/// Whether a layer replaces what is built in, or tightens what another layer said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Highest,
+    Below,
+}
+
+impl Globs {
+    fn new(texts: Vec<String>) -> Result<Self, String> {
+        let mut set = GlobSetBuilder::new();
+        for text in &texts {
+            // Some file systems fold case, and a rule must hold on all of them.
+            let glob =
+                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
+            set.add(glob.map_err(|error| format!("pattern `{text}`: {}", error.kind()))?);
+        }
+        let set = set.build().map_err(|error| format!("patterns: {}", error.kind()))?;
+        Ok(Self { texts, set })
+    }
+
+    fn and(&self, more: Vec<String>) -> Result<Self, String> {
+        Self::new(self.texts.iter().cloned().chain(more).collect())
+    }
+
+    fn has(&self, path: &RelPath) -> bool {
+        self.set.is_match(path.as_str())
+    }
+
+    fn matching(&self, path: &RelPath) -> Vec<&str> {
+        self.set.matches(path.as_str()).into_iter().map(|at| self.texts[at].as_str()).collect()
+    }
+}
+
+/// Reads `90s`, `10m`, `12h` or `7d` as milliseconds.
+pub fn duration_ms(text: &str) -> Option<u64> {
+    let unit = text.chars().last()?;
+    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        _ => return None,
+    };
+    number.checked_mul(seconds)?.checked_mul(SECOND)
+}
+
+#[cfg(test)]
+#[path = "policy_tests.rs"]
+mod tests;

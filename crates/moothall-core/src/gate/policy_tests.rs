@@ -1,0 +1,201 @@
+use super::*;
+
+const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
+
+fn workspace(text: &str) -> Layer {
+    Layer { name: LayerName::Workspace, text: format!("version = 1\n{text}") }
+}
+
+fn organisation(text: &str) -> Layer {
+    Layer { name: LayerName::Organisation, text: format!("version = 1\n{text}") }
+}
+
+fn task(text: &str) -> Layer {
+    Layer { name: LayerName::Task, text: text.to_owned() }
+}
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+#[track_caller]
+fn refused(layers: &[Layer], words: &str) {
+    let fault = Policy::of(layers).map(|_| ()).unwrap_err();
+    assert!(fault.to_string().contains(words), "{fault}");
+}
+
+#[test]
+fn the_policy_of_the_documentation_is_read() {
+    let text = include_str!("policy/example.toml");
+    let layer = Layer { name: LayerName::Workspace, text: text.to_owned() };
+    let policy = Policy::of(&[layer]).unwrap();
+    assert_eq!(policy.notes, Vec::<String>::new());
+    for rule in Rule::ALL {
+        assert_eq!(policy.rule(*rule), rule.default_action(), "{rule}");
+        assert!(text.contains(rule.name()), "{rule}");
+    }
+}
+
+#[test]
+fn a_policy_with_an_unknown_key_rule_or_action_is_refused() {
+    refused(&[workspace("max_lines = 3")], "max_lines");
+    refused(&[workspace("[limits]\nmax_chnaged_lines = 3")], "max_chnaged_lines");
+    refused(&[workspace("[rules]\n\"secret.spcific\" = \"reject\"")], "no rule `secret.spcific`");
+    refused(&[workspace("[rules]\n\"secret.generic\" = \"ignore\"")], "ignore");
+    refused(&[workspace("[limits]\ndraft_ttl = \"a week\"")], "draft_ttl");
+    refused(&[workspace("[limits]\nmax_deletion_ratio = 1.5")], "between 0 and 1");
+    refused(&[workspace("[paths]\ndeny = [\"a[\"]")], "pattern `a[`");
+    let no_version = Layer { name: LayerName::Workspace, text: String::new() };
+    refused(&[no_version], "version = 1");
+    refused(&[task("{\"gate\": {\"limit\": 1}}")], "limit");
+    refused(&[task("[]")], "task contract");
+}
+
+#[test]
+fn the_highest_layer_replaces_and_those_below_only_tighten() {
+    let above = organisation(
+        "[limits]\nmax_changed_lines = 800\nmax_rejections = 3\n[rules]\n\"path.home\" = \"warn\"\n\"content.eol\" = \"reject\"",
+    );
+    let below = workspace(
+        "[limits]\nmax_changed_lines = 900\nmax_rejections = 2\n[rules]\n\"path.home\" = \"escalate\"\n\"content.eol\" = \"allow\"",
+    );
+    // The order in which they are given does not matter.
+    let policy = Policy::of(&[below, above]).unwrap();
+    let said = (
+        policy.limits.max_changed_lines,
+        policy.limits.max_rejections,
+        policy.rule(Rule::PathHome),
+        policy.rule(Rule::ContentEol),
+    );
+    assert_eq!(said, (800, 2, Action::Escalate, Action::Reject));
+    assert_eq!(
+        policy.notes,
+        [
+            "the workspace wants content.eol = allow; it stays reject",
+            "the workspace wants max_changed_lines = 900; it stays 800",
+        ]
+    );
+}
+
+#[test]
+fn no_layer_goes_below_the_floor_of_a_rule() {
+    let policy = Policy::of(&[workspace(
+        "[rules]\n\"secret.specific\" = \"allow\"\n\"gate.error\" = \"allow\"",
+    )])
+    .unwrap();
+    assert_eq!(policy.rule(Rule::SecretSpecific), Action::Reject);
+    assert_eq!(policy.rule(Rule::GateError), Action::Escalate);
+    assert_eq!(policy.notes.len(), 2);
+}
+
+#[test]
+fn a_task_contract_narrows_the_paths_and_the_limits() {
+    let contract = task(
+        r#"{"title": "anything", "gate": {"paths": {"allow": ["src/**"]}, "limits": {"max_changed_lines": 10}}}"#,
+    );
+    let policy =
+        Policy::of(&[workspace("[paths]\nallow = [\"**/*.py\"]\ndeny = [\"src/x/**\"]"), contract])
+            .unwrap();
+    for (name, denied) in [
+        ("src/a.py", false),
+        ("src/a.rs", true),
+        ("a.py", true),
+        ("src/x/a.py", true),
+        ("SRC/a.PY", false),
+        ("_handoff/transition.ndjson", true),
+    ] {
+        assert_eq!(policy.denies(&path(name)), denied, "{name}");
+    }
+    assert_eq!(policy.limits.max_changed_lines, 10);
+}
+
+#[test]
+fn a_task_contract_alone_loosens_nothing() {
+    let contract = task(
+        r#"{"gate": {"limits": {"max_changed_lines": 9000}, "rules": {"path.home": "allow"}, "paths": {"protect": []}}}"#,
+    );
+    let policy = Policy::of(&[contract]).unwrap();
+    assert_eq!(policy.limits.max_changed_lines, 400);
+    assert_eq!(policy.rule(Rule::PathHome), Action::Reject);
+    assert!(policy.protects(&path("Makefile")));
+}
+
+#[test]
+fn what_is_protected_where_no_policy_says_anything() {
+    let policy = Policy::built_in();
+    for (name, protected) in [
+        (".github/workflows/ci.yml", true),
+        ("Dockerfile", true),
+        ("a/Dockerfile.dev", true),
+        ("Cargo.lock", true),
+        ("crates/x/build.rs", true),
+        (".env.local", true),
+        ("src/main.rs", false),
+    ] {
+        assert_eq!(policy.protects(&path(name)), protected, "{name}");
+    }
+}
+
+const EXCEPTION: &str = "[[exception]]\nrule = \"path.home\"\npath = \"docs/**\"\nreason = \"examples\"\nowner = \"alice\"\nexpires = 2026-11-15\n";
+
+#[test]
+fn an_exception_holds_for_its_rule_path_and_time() {
+    let policy = Policy::of(&[workspace(EXCEPTION)]).unwrap();
+    let action =
+        |rule, name: &str, day| policy.action(rule, &path(name), None, Today { day, ..TODAY });
+    assert_eq!(action(Rule::PathHome, "docs/a.md", 15), Action::Allow);
+    assert_eq!(action(Rule::PathHome, "docs/a.md", 16), Action::Reject);
+    assert_eq!(action(Rule::PathHome, "src/a.md", 15), Action::Reject);
+    assert_eq!(action(Rule::ContentBidi, "docs/a.md", 15), Action::Reject);
+}
+
+#[test]
+fn an_exception_for_one_value_excuses_no_other() {
+    let known = Sha256Hex::of(b"known");
+    let text = EXCEPTION.replace("path.home", "secret.specific")
+        + &format!("value_sha256 = \"{known}\"\n");
+    let policy = Policy::of(&[workspace(&text)]).unwrap();
+    let action = |value| policy.action(Rule::SecretSpecific, &path("docs/a"), value, TODAY);
+    assert_eq!(action(Some(known)), Action::Allow);
+    assert_eq!(action(Some(Sha256Hex::of(b"other"))), Action::Reject);
+    assert_eq!(action(None), Action::Reject);
+}
+
+#[test]
+fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
+    refused(&[workspace(&EXCEPTION.replace("alice", " "))], "owner");
+    refused(&[workspace(&EXCEPTION.replace("expires = 2026-11-15", ""))], "expires");
+    refused(&[workspace(&EXCEPTION.replace("2026-11-15", "07:32:00"))], "is a day");
+    refused(&[organisation(""), workspace(EXCEPTION)], "highest policy");
+}
+
+#[test]
+fn every_layer_is_in_the_hash() {
+    let hash = |layers: &[Layer]| Policy::of(layers).unwrap().hash();
+    let one = hash(&[workspace("")]);
+    assert_eq!(one, hash(&[workspace("")]));
+    assert_ne!(one, hash(&[workspace("# more")]));
+    assert_ne!(one, hash(&[organisation("")]));
+    assert_ne!(one, hash(&[workspace(""), task("{}")]));
+}
+
+#[test]
+fn approvers_below_are_those_that_both_name() {
+    let above =
+        organisation("[review]\napprovers = [\"ada\", \"bob\"]\nauthor_may_approve = false");
+    let below = workspace("[review]\napprovers = [\"bob\", \"eve\"]\nauthor_may_approve = true");
+    let policy = Policy::of(&[above.clone(), below]).unwrap();
+    let expected = Reviewers { approvers: vec!["bob".to_owned()], author_may_approve: false };
+    assert_eq!(policy.reviewers, expected);
+    refused(&[above, workspace("[review]\napprovers = [\"eve\"]")], "nobody is left");
+}
+
+#[test]
+fn durations_have_one_unit() {
+    let read = |text| duration_ms(text);
+    assert_eq!((read("7d"), read("90s")), (Some(7 * DAY), Some(90_000)));
+    assert_eq!(
+        (read(""), read("7"), read("d"), read("-1d"), read("99999999999999999d")),
+        (None, None, None, None, None)
+    );
+}

@@ -1,0 +1,356 @@
+//! Drafts on a disk: a confined workspace, a store beside it, and the journal that is the truth.
+//!
+//! Every operation takes the lock of the store, reads what others appended, decides in
+//! `moothall-core`, appends, and only then touches the workspace. Whoever is killed in between is
+//! finished or taken back by the next one that opens the store.
+
+mod apply;
+mod blobs;
+mod editing;
+mod error;
+mod journal;
+mod judging;
+mod note;
+mod policy_files;
+mod reviewing;
+mod workspace;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{
+    Client, Command, Draft, DraftId, Drafts, Event, Principal, Record, Refusal, Retention, Step,
+    decide, kept_blobs,
+};
+use moothall_core::gate::{FingerprintKey, Policy};
+
+pub use self::editing::{Edit, Existing};
+pub use self::error::DraftError;
+pub use self::journal::{Head, Line, Verified, verify};
+pub use self::judging::{Judged, ShownFile, Submitted, today};
+pub use self::policy_files::policy_layers;
+
+use self::blobs::Blobs;
+use self::journal::{Journal, Locked};
+use self::workspace::Workspace;
+
+/// Places in the work at which a test may stop a process, or a disk may be full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// Before a content is stored.
+    Blob,
+    /// Before a record is written.
+    Journal,
+    /// Before it is flushed.
+    JournalSync,
+    /// Before the intent to change the workspace.
+    BeforeIntent,
+    /// After it.
+    AfterIntent,
+    /// Before the staging file is written.
+    Staging,
+    /// After.
+    Staged,
+    /// After the exchange with the original.
+    Exchanged,
+    /// After the original is gone.
+    Unlinked,
+    /// Before the end is recorded.
+    BeforeEnd,
+}
+
+/// What happens at a [`Point`]: nothing, in the product.
+pub type Reached = dyn Fn(Point) -> io::Result<()> + Send + Sync;
+
+/// Where and how.
+pub struct Options {
+    /// The folder whose files are drafted.
+    pub workspace: PathBuf,
+    /// The folder of the store, outside of it.
+    pub state: PathBuf,
+    /// The policy above that of the workspace, if there is one.
+    pub organisation_policy: Option<PathBuf>,
+    /// Milliseconds since 1970.
+    pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// What happens on the way.
+    pub reached: Box<Reached>,
+    /// Bytes after which a file of the journal is closed; `None` for the usual.
+    pub rotate_at: Option<u64>,
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new(workspace: PathBuf, state: PathBuf) -> Self {
+        let clock = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            since.map_or(0, |since| since.as_millis() as u64)
+        };
+        Self {
+            workspace,
+            state,
+            organisation_policy: None,
+            clock: Box::new(clock),
+            reached: Box::new(|_| Ok(())),
+            rotate_at: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("workspace", &self.workspace)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The drafts of one workspace.
+#[derive(Debug)]
+pub struct DraftStore {
+    options: Options,
+    workspace: Workspace,
+    blobs: Blobs,
+    lock: File,
+    policy: Policy,
+    key: FingerprintKey,
+    inner: Mutex<Inner>,
+}
+
+/// What the journal comes to, and what is under way.
+#[derive(Debug)]
+struct Inner {
+    journal: Journal,
+    drafts: Drafts,
+    /// Intents without an end, by their first draft.
+    pending: BTreeMap<DraftId, Intent>,
+    policy_differs: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Intent {
+    drafts: Vec<DraftId>,
+    steps: Vec<Step>,
+}
+
+/// A caller: who, and through what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Who, as the gate knows it.
+    pub who: Principal,
+    /// Through what, as it says.
+    pub client: Option<Client>,
+}
+
+impl Caller {
+    /// A caller whose program does not matter.
+    pub fn new(who: Principal) -> Self {
+        Self { who, client: None }
+    }
+}
+
+impl DraftStore {
+    /// Opens the store of a workspace, and finishes what a crash left.
+    pub fn open(options: Options) -> Result<Self, DraftError> {
+        let cannot = "the store cannot be opened";
+        let state = &options.state;
+        let policy = policy_files::load(&options)?;
+        let make = || -> io::Result<File> {
+            let mut folders = std::fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+            folders.recursive(true).create(state)?;
+            OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(state.join("store.lock"))
+        };
+        let lock = make().map_err(DraftError::io(cannot))?;
+        let workspace = Workspace::open(&options.workspace, policy.limits.max_file_bytes)?;
+        let mut journal = Journal::open(state)?;
+        if let Some(bytes) = options.rotate_at {
+            journal.rotate_at(bytes);
+        }
+        let key = fingerprint_key(state).map_err(DraftError::io(cannot))?;
+        let blobs = Blobs::open(state)?;
+        let inner = Inner {
+            journal,
+            drafts: Drafts::default(),
+            pending: BTreeMap::new(),
+            policy_differs: false,
+        };
+        let store = Self { workspace, blobs, lock, policy, key, inner: Mutex::new(inner), options };
+        store.with(|_, _| Ok(()))?;
+        Ok(store)
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The folder of the store.
+    pub fn state_folder(&self) -> &Path {
+        &self.options.state
+    }
+
+    /// A draft that the caller may know of.
+    pub fn status(&self, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
+        self.with(|_, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+            Ok(draft.clone())
+        })
+    }
+
+    /// All drafts that the caller may know of, oldest touch first.
+    pub fn list(&self, caller: &Caller) -> Result<Vec<Draft>, DraftError> {
+        self.with(|_, inner| {
+            let known = |draft: &&Draft| inner.drafts.of(&caller.who, draft.id).is_some();
+            let mut all: Vec<Draft> = inner.drafts.all().filter(known).cloned().collect();
+            all.sort_by_key(|draft| (draft.touched, draft.id));
+            Ok(all)
+        })
+    }
+
+    /// Gives a draft up.
+    pub fn discard(&self, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
+        self.with(|store, inner| {
+            store.tell(inner, caller, Command::Withdraw { draft: id })?;
+            store.known(inner, id)
+        })
+    }
+
+    /// Where the journal stands.
+    pub fn head(&self) -> Result<Head, DraftError> {
+        self.with(|_, inner| Ok(inner.journal.head()))
+    }
+
+    /// Gives up every open draft and removes all contents. The journal stays.
+    pub fn purge(&self, caller: &Caller) -> Result<u64, DraftError> {
+        self.with(|store, inner| {
+            let open: Vec<DraftId> =
+                inner.drafts.all().filter(|one| one.state.is_open()).map(|one| one.id).collect();
+            for draft in open {
+                store.tell(inner, caller, Command::Withdraw { draft })?;
+            }
+            let blobs = store.blobs.sweep(&std::collections::BTreeSet::new())?;
+            store.record(inner, caller, Event::Purged { blobs })?;
+            Ok(blobs)
+        })
+    }
+
+    /// Closes what nobody touched for too long, and removes contents that nothing needs.
+    pub fn tidy(&self) -> Result<u64, DraftError> {
+        self.with(|store, inner| {
+            store.tell(inner, &Caller::new(Principal::gate()), Command::Expire)?;
+            store.sweep(inner)
+        })
+    }
+
+    fn sweep(&self, inner: &Inner) -> Result<u64, DraftError> {
+        let kept = kept_blobs(&inner.drafts, Retention::default(), self.now());
+        self.blobs.sweep(&kept)
+    }
+
+    /// Runs one operation alone, on what is true now.
+    fn with<T>(
+        &self,
+        operation: impl FnOnce(&Self, &mut Inner) -> Result<T, DraftError>,
+    ) -> Result<T, DraftError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held =
+            Locked::take(&self.lock).map_err(DraftError::io("the store cannot be locked"))?;
+        let Inner { journal, drafts, pending, .. } = &mut *inner;
+        journal.catch_up(|record| take_in(drafts, pending, record))?;
+        if self.needs_recovery(&inner) {
+            self.recover(&mut inner)?;
+        }
+        operation(self, &mut inner)
+    }
+
+    /// Decides, and writes down what comes of it.
+    fn tell(&self, inner: &mut Inner, caller: &Caller, command: Command) -> Result<(), DraftError> {
+        let limits = self.policy.draft_limits();
+        let reviewers = &self.policy.reviewers;
+        let events = decide(&inner.drafts, &caller.who, command, &limits, reviewers, self.now())?;
+        for event in events {
+            self.record(inner, caller, event)?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, inner: &mut Inner, caller: &Caller, event: Event) -> Result<(), DraftError> {
+        let record = Record {
+            ts: self.now(),
+            actor: caller.who.clone(),
+            client: caller.client.clone(),
+            event,
+        };
+        inner.journal.append(&record, &*self.options.reached)?;
+        take_in(&mut inner.drafts, &mut inner.pending, &record);
+        Ok(())
+    }
+
+    fn known(&self, inner: &Inner, id: DraftId) -> Result<Draft, DraftError> {
+        let draft = inner.drafts.of(&Principal::gate(), id).ok_or(Refusal::Unknown)?;
+        Ok(draft.clone())
+    }
+
+    fn put(&self, bytes: &[u8]) -> Result<Sha256Hex, DraftError> {
+        self.blobs.put(bytes, &*self.options.reached)
+    }
+
+    fn now(&self) -> u64 {
+        (self.options.clock)()
+    }
+}
+
+fn take_in(drafts: &mut Drafts, pending: &mut BTreeMap<DraftId, Intent>, record: &Record) {
+    drafts.evolve(record);
+    match &record.event {
+        Event::Applying { drafts, steps, .. } => {
+            if let Some(first) = drafts.first() {
+                let intent = Intent { drafts: drafts.clone(), steps: steps.clone() };
+                pending.insert(*first, intent);
+            }
+        }
+        Event::Ended { drafts, .. } => {
+            if let Some(first) = drafts.first() {
+                pending.remove(first);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Random bytes of the kernel.
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    use ring::rand::SecureRandom as _;
+    let mut bytes = [0; N];
+    ring::rand::SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("no randomness"))?;
+    Ok(bytes)
+}
+
+/// The key under which values of credentials are hashed; made when there is none.
+fn fingerprint_key(state: &Path) -> io::Result<FingerprintKey> {
+    let path = state.join("keys/fingerprint");
+    if !path.exists() {
+        note::write_private(&path, &random::<32>()?)?;
+    }
+    let bytes = fs_err::read(path)?;
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| io::Error::other("not a key"))?;
+    Ok(FingerprintKey::new(bytes))
+}
+
+/// The name of a store for a workspace: one folder has one.
+pub fn workspace_id(workspace: &Path) -> io::Result<String> {
+    let path = fs_err::canonicalize(workspace)?;
+    let digits = Sha256Hex::of(path.as_os_str().as_encoded_bytes()).to_string();
+    Ok(digits[..16].to_owned())
+}

@@ -1,0 +1,248 @@
+//! What a worker does to its drafts.
+
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{
+    Change, Command, Draft, DraftId, FileState, Refusal, RelPath, State, TaskId,
+};
+use moothall_core::gate::merge;
+
+use super::error::DraftError;
+use super::{Caller, DraftStore, Inner, random};
+
+/// What is expected of the file for which a draft is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It is there.
+    Must,
+    /// It may be new.
+    MayNot,
+}
+
+/// One change of a draft.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// The whole content.
+    Content(String),
+    /// Text that stands there exactly once, and what shall stand there instead.
+    Replace {
+        /// What is there.
+        old: String,
+        /// What shall be.
+        new: String,
+    },
+    /// The file goes.
+    Delete,
+    /// It goes elsewhere.
+    Rename(String),
+    /// Whether it may be run.
+    Executable(bool),
+}
+
+impl DraftStore {
+    /// Opens a draft of a file, or gives back the one that is open.
+    pub fn request(
+        &self,
+        caller: &Caller,
+        task: &str,
+        path: &str,
+        existing: Existing,
+    ) -> Result<(Draft, String), DraftError> {
+        let task = TaskId::parse(task).ok_or_else(|| {
+            let words = "a task is 1 to 128 letters, digits, `-`, `_` and `.`";
+            DraftError::Input(words.to_owned())
+        })?;
+        let path = RelPath::parse(path)?;
+        self.with(|store, inner| {
+            if let Some(open) = inner.drafts.open_for(&caller.who, &task, &path) {
+                let draft = open.clone();
+                let text = store.text(&draft)?;
+                return Ok((draft, text));
+            }
+            let file = store.workspace.read(&path)?;
+            let (base, bytes) = match file {
+                Some(file) => {
+                    let executable = file.executable();
+                    let sha256 = store.put(&file.bytes)?;
+                    (Some(FileState { sha256, executable }), file.bytes)
+                }
+                None if existing == Existing::Must => {
+                    return Err(DraftError::File {
+                        path: path.to_string(),
+                        why: "there is no such file",
+                    });
+                }
+                None => {
+                    RelPath::parse_new(path.as_str())?;
+                    (None, Vec::new())
+                }
+            };
+            let text = String::from_utf8(bytes).map_err(|_| DraftError::File {
+                path: path.to_string(),
+                why: "it is not UTF-8 text, and only text can be drafted",
+            })?;
+            let id = random().map_err(DraftError::io("no handle can be made"))?;
+            let id = DraftId::new(id);
+            store.tell(inner, caller, Command::Request { id, task, path, base })?;
+            Ok((store.known(inner, id)?, text))
+        })
+    }
+
+    /// The text of a draft; empty where it deletes its file.
+    pub fn read(&self, caller: &Caller, id: DraftId) -> Result<(Draft, String), DraftError> {
+        self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let text = store.text(&draft)?;
+            Ok((draft, text))
+        })
+    }
+
+    /// Gives a draft a new revision.
+    pub fn write(
+        &self,
+        caller: &Caller,
+        id: DraftId,
+        edit: Edit,
+        if_match: Option<Sha256Hex>,
+    ) -> Result<Draft, DraftError> {
+        self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            store.writable(&draft)?;
+            let (change, bytes) = store.changed(inner, &draft, edit)?;
+            let command = Command::Write { draft: id, change, bytes, if_match };
+            store.tell(inner, caller, command)?;
+            store.known(inner, id)
+        })
+    }
+
+    /// Moves a draft onto the file as it is now, by a three-way merge. Clean or not, it has to be
+    /// submitted again.
+    pub fn rebase(&self, caller: &Caller, id: DraftId) -> Result<(Draft, bool), DraftError> {
+        self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            store.writable(&draft)?;
+            let Some(file) = store.workspace.read(&draft.path)? else {
+                return Err(DraftError::File {
+                    path: draft.path.to_string(),
+                    why: "it was deleted, and a draft does not bring it back",
+                });
+            };
+            let base = FileState { sha256: store.put(&file.bytes)?, executable: file.executable() };
+            let text = |bytes: Vec<u8>| {
+                String::from_utf8(bytes).map_err(|_| DraftError::File {
+                    path: draft.path.to_string(),
+                    why: "it is not UTF-8 text, and only text can be merged",
+                })
+            };
+            let theirs = text(file.bytes)?;
+            let (change, clean) = match draft.change.file {
+                None => (draft.change.clone(), true),
+                Some(mine) => {
+                    let before = match draft.base {
+                        Some(before) => text(store.blobs.get(before.sha256)?)?,
+                        None => String::new(),
+                    };
+                    let mine_text = text(store.blobs.get(mine.sha256)?)?;
+                    let (merged, clean) = merge(&before, &mine_text, &theirs);
+                    store.fits(merged.len())?;
+                    let sha256 = store.put(merged.as_bytes())?;
+                    let file = Some(FileState { sha256, executable: mine.executable });
+                    let rename_to = draft.change.rename_to.clone();
+                    (Change { file, rename_to }, clean)
+                }
+            };
+            let command = Command::Rebase { draft: id, base: Some(base), change, clean };
+            store.tell(inner, caller, command)?;
+            Ok((store.known(inner, id)?, clean))
+        })
+    }
+
+    fn writable(&self, draft: &Draft) -> Result<(), DraftError> {
+        match draft.state {
+            State::Editing | State::Escalated | State::Conflict => Ok(()),
+            state => Err(Refusal::State { state, what: "written" }.into()),
+        }
+    }
+
+    fn fits(&self, bytes: usize) -> Result<(), DraftError> {
+        let most = self.policy.limits.max_file_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(DraftError::Input(format!("{bytes} bytes: {most} are the most")))
+    }
+
+    fn text(&self, draft: &Draft) -> Result<String, DraftError> {
+        if draft.content_removed {
+            return Err(Refusal::ContentRemoved.into());
+        }
+        let Some(sha) = draft.head() else { return Ok(String::new()) };
+        // An empty new file has no content yet.
+        let bytes = self.blobs.get(sha)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn changed(
+        &self,
+        inner: &Inner,
+        draft: &Draft,
+        edit: Edit,
+    ) -> Result<(Change, u64), DraftError> {
+        let mut change = draft.change.clone();
+        let executable = change.file.or(draft.base).is_some_and(|file| file.executable);
+        let content = match edit {
+            Edit::Content(text) => Some(text),
+            Edit::Replace { old, new } => Some(replaced(&self.text(draft)?, &old, &new)?),
+            Edit::Delete => {
+                if draft.base.is_none() {
+                    let words = "the file does not exist: give the draft up instead";
+                    return Err(DraftError::Input(words.to_owned()));
+                }
+                return Ok((Change { file: None, rename_to: None }, 0));
+            }
+            Edit::Rename(to) => {
+                let to = RelPath::parse_new(&to)?;
+                let taken =
+                    |one: &Draft| one.state.is_open() && one.id != draft.id && one.path == to;
+                if self.workspace.read(&to)?.is_some() || inner.drafts.all().any(taken) {
+                    return Err(DraftError::File { path: to.to_string(), why: "it exists" });
+                }
+                change.rename_to = (to != draft.path).then_some(to);
+                None
+            }
+            Edit::Executable(executable) => {
+                let Some(file) = change.file else {
+                    return Err(DraftError::Input(
+                        "the draft has no file: write its content first".to_owned(),
+                    ));
+                };
+                change.file = Some(FileState { executable, ..file });
+                None
+            }
+        };
+        let mut bytes = 0;
+        if let Some(text) = content {
+            self.fits(text.len())?;
+            bytes = text.len() as u64;
+            let sha256 = self.put(text.as_bytes())?;
+            change.file = Some(FileState { sha256, executable });
+        }
+        Ok((change, bytes))
+    }
+}
+
+fn replaced(text: &str, old: &str, new: &str) -> Result<String, DraftError> {
+    let refused = |words: &str| Err(DraftError::Input(words.to_owned()));
+    if old.is_empty() {
+        return refused("the old text is empty");
+    }
+    // Overlapping matches count: `aa` stands in `aaa` twice.
+    let first = text.find(old);
+    let last = text.rfind(old);
+    match (first, last) {
+        (Some(at), Some(same)) if at == same => {
+            Ok(format!("{}{new}{}", &text[..at], &text[at + old.len()..]))
+        }
+        (Some(_), _) => refused("the old text stands there more than once: give more of it"),
+        (None, _) => refused("the old text does not stand in the draft"),
+    }
+}

@@ -1,0 +1,366 @@
+//! The journal: one line of JSON for everything that happened, each with the hash of the one before.
+//!
+//! A line is `{"seq":n,"prev":"…",…,"hash":"…"}`, and its hash is that of the bytes before `,"hash"`,
+//! so that checking a line needs no rules about JSON. A line that was not written to its end is
+//! moved aside; a damaged line that has another one after it is never mended.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{Event, Principal, Record};
+use rustix::fs::{FlockOperation, flock};
+
+use super::error::DraftError;
+use super::note::Signer;
+use super::{Point, Reached};
+
+/// Bytes after which a file is closed and the next one begun.
+const ROTATE_AT: u64 = 64 << 20;
+/// Records after which a checkpoint is signed.
+const CHECKPOINT_EVERY: u64 = 256;
+/// Milliseconds after which one is signed with the next record.
+const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
+/// `,"hash":"` and 64 digits and `"}`.
+const TAIL: usize = 9 + 64 + 2;
+
+/// Where a chain stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the last record; 0 where there is none.
+    pub seq: u64,
+    /// Its hash; that of nothing where there is none.
+    pub hash: Sha256Hex,
+}
+
+impl Head {
+    fn start() -> Self {
+        Self { seq: 0, hash: Sha256Hex::of(b"") }
+    }
+}
+
+/// A line as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its place in the chain.
+    pub head: Head,
+    /// What it says.
+    pub record: Record,
+    /// The bytes, without the line break.
+    pub text: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    folder: PathBuf,
+    lock: File,
+    signer: Signer,
+    head: Head,
+    /// The number of the file that is written.
+    number: u64,
+    /// How much of it was read.
+    offset: u64,
+    signed_at: u64,
+    signed_ms: u64,
+    rotate_at: u64,
+    broken: bool,
+}
+
+impl Journal {
+    pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
+        let folder = state.join("audit");
+        let make = || -> io::Result<File> {
+            fs_err::create_dir_all(&folder)?;
+            let lock = state.join("audit.lock");
+            OpenOptions::new().create(true).truncate(false).write(true).open(lock)
+        };
+        let lock = make().map_err(DraftError::io("the journal cannot be opened"))?;
+        let signer = Signer::open(state)?;
+        Ok(Self {
+            folder,
+            lock,
+            signer,
+            head: Head::start(),
+            number: 1,
+            offset: 0,
+            signed_at: 0,
+            signed_ms: 0,
+            rotate_at: ROTATE_AT,
+            broken: false,
+        })
+    }
+
+    pub(super) fn rotate_at(&mut self, bytes: u64) {
+        self.rotate_at = bytes;
+    }
+
+    pub(super) fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Reads what others wrote since, and mends a tail that was not written to its end. Only for
+    /// whoever holds the lock of the store.
+    pub(super) fn catch_up(&mut self, mut each: impl FnMut(&Record)) -> Result<(), DraftError> {
+        loop {
+            let path = file(&self.folder, self.number);
+            let bytes = read_from(&path, self.offset)?;
+            let mut at = 0;
+            let mut rotated = None;
+            while at < bytes.len() {
+                let end = bytes[at..].iter().position(|byte| *byte == b'\n');
+                let line = end.map(|end| &bytes[at..at + end]);
+                match line.ok_or("it has no end").and_then(|line| read_line(line, self.head)) {
+                    Ok(read) => {
+                        at += read.text.len() + 1;
+                        self.head = read.head;
+                        if let Event::Rotated { next } = read.record.event {
+                            rotated = Some(next);
+                        }
+                        each(&read.record);
+                    }
+                    Err(why) => {
+                        let is_last = end.is_none_or(|end| at + end + 1 == bytes.len());
+                        if !is_last {
+                            return Err(damaged(&path, self.head.seq + 1, why));
+                        }
+                        self.cut(&path, self.offset + at as u64, &bytes[at..])?;
+                        break;
+                    }
+                }
+            }
+            self.offset += at as u64;
+            match rotated {
+                Some(next) => {
+                    self.number = next;
+                    self.offset = 0;
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Appends one record: one write, one flush to the disk.
+    pub(super) fn append(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
+        if self.broken {
+            return Err(DraftError::JournalBroken);
+        }
+        self.write(record, reached)?;
+        if self.offset >= self.rotate_at {
+            self.rotate(record.ts, reached)?;
+        }
+        let due = self.head.seq - self.signed_at >= CHECKPOINT_EVERY
+            || record.ts.saturating_sub(self.signed_ms) >= CHECKPOINT_AFTER_MS;
+        if due {
+            self.sign(record.ts)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
+        let line = line(record, self.head)?;
+        let path = file(&self.folder, self.number);
+        let what = DraftError::io("the journal cannot be written");
+        let locked = Locked::take(&self.lock);
+        let written = locked.and_then(|_held| {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            reached(Point::Journal)?;
+            file.write_all(line.text.as_bytes())?;
+            reached(Point::JournalSync)?;
+            file.sync_data()
+        });
+        if let Err(error) = written {
+            // What is on the disk now is not known; whoever opens the journal next will see.
+            self.broken = true;
+            return Err(what(error));
+        }
+        self.head = line.head;
+        self.offset += line.text.len() as u64;
+        Ok(())
+    }
+
+    fn rotate(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
+        let next = self.number + 1;
+        let event = Event::Rotated { next };
+        let record = Record { ts, actor: Principal::gate(), client: None, event };
+        self.write(&record, reached)?;
+        let path = file(&self.folder, self.number);
+        let close = || -> io::Result<()> {
+            let mut permissions = fs_err::metadata(&path)?.permissions();
+            permissions.set_readonly(true);
+            fs_err::set_permissions(&path, permissions)
+        };
+        close().map_err(DraftError::io("the journal cannot be rotated"))?;
+        self.number = next;
+        self.offset = 0;
+        self.sign(ts)
+    }
+
+    fn sign(&mut self, ts: u64) -> Result<(), DraftError> {
+        self.signer.checkpoint(self.head)?;
+        self.signed_at = self.head.seq;
+        self.signed_ms = ts;
+        Ok(())
+    }
+
+    /// Keeps the bytes of a torn tail aside, and cuts the file back to its last whole record.
+    fn cut(&self, path: &Path, keep: u64, torn: &[u8]) -> Result<(), DraftError> {
+        let cut = || -> io::Result<()> {
+            let aside = path.with_extension("torn");
+            let mut aside = OpenOptions::new().create(true).append(true).open(aside)?;
+            aside.write_all(torn)?;
+            aside.write_all(b"\n")?;
+            aside.sync_all()?;
+            let file = OpenOptions::new().write(true).open(path)?;
+            file.set_len(keep)?;
+            file.sync_all()
+        };
+        cut().map_err(DraftError::io("the torn end of the journal cannot be cut"))
+    }
+}
+
+/// What a check of a whole journal comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// The last record.
+    pub head: Head,
+    /// Files that were read.
+    pub files: u64,
+    /// Signed checkpoints that agree with it.
+    pub checkpoints: usize,
+    /// The public key that signed them.
+    pub key: String,
+}
+
+/// Reads a whole journal and compares it with its checkpoints and with an anchor that somebody
+/// keeps elsewhere. Changes nothing. `each` is told every line.
+pub fn verify(
+    state: &Path,
+    anchor: Option<Head>,
+    mut each: impl FnMut(&Line),
+) -> Result<Verified, DraftError> {
+    let folder = state.join("audit");
+    let signer = Signer::open_existing(state)?;
+    // Nobody is in the middle of a line while we read.
+    let lock = fs_err::File::open(state.join("audit.lock"))
+        .map_err(DraftError::io("the journal cannot be read"))?;
+    let lock = lock.into_parts().0;
+    let _held = Locked::take(&lock).map_err(DraftError::io("the journal cannot be read"))?;
+    let notes = signer.notes()?;
+    let mut head = Head::start();
+    let mut number = 1;
+    let mut confirmed = 0;
+    let mut anchored = anchor.is_none();
+    loop {
+        let path = file(&folder, number);
+        let bytes = read_from(&path, 0)?;
+        let mut rest = bytes.as_slice();
+        let mut rotated = None;
+        while !rest.is_empty() {
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let end = end.ok_or_else(|| damaged(&path, head.seq + 1, "it has no end"))?;
+            let line =
+                read_line(&rest[..end], head).map_err(|why| damaged(&path, head.seq + 1, why))?;
+            head = line.head;
+            rest = &rest[end + 1..];
+            if let Some(signed) = notes.get(&head.seq) {
+                if *signed != head.hash {
+                    return Err(damaged(&path, head.seq, "a signed checkpoint says otherwise"));
+                }
+                confirmed += 1;
+            }
+            if let Some(wanted) = anchor
+                && wanted.seq == head.seq
+            {
+                if wanted.hash != head.hash {
+                    return Err(damaged(&path, head.seq, "the anchor says otherwise"));
+                }
+                anchored = true;
+            }
+            if let Event::Rotated { next } = line.record.event {
+                rotated = Some(next);
+            }
+            each(&line);
+        }
+        match rotated {
+            Some(next) => number = next,
+            None if !anchored => return Err(damaged(&path, head.seq, "it ends before the anchor")),
+            None if confirmed < notes.len() => {
+                return Err(damaged(&path, head.seq, "it ends before a signed checkpoint"));
+            }
+            None => break,
+        }
+    }
+    Ok(Verified { head, files: number, checkpoints: confirmed, key: signer.public() })
+}
+
+fn file(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:06}.ndjson"))
+}
+
+fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = match fs_err::File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        file.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(DraftError::io("the journal cannot be read"))
+}
+
+fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    DraftError::JournalDamaged { seq, file: file.unwrap_or_default(), why }
+}
+
+/// The line of a record after `head`.
+fn line(record: &Record, head: Head) -> Result<Line, DraftError> {
+    let body = serde_json::to_string(record)
+        .map_err(|error| DraftError::io("the record cannot be written")(error.into()))?;
+    let fields = body.strip_prefix('{').unwrap_or(&body);
+    let fields = fields.strip_suffix('}').unwrap_or(fields);
+    let seq = head.seq + 1;
+    let signed = format!("{{\"seq\":{seq},\"prev\":\"{}\",{fields}", head.hash);
+    let hash = Sha256Hex::of(signed.as_bytes());
+    let text = format!("{signed},\"hash\":\"{hash}\"}}\n");
+    Ok(Line { head: Head { seq, hash }, record: record.clone(), text })
+}
+
+fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
+    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
+    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
+    let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
+    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+    if Sha256Hex::of(signed.as_bytes()) != hash {
+        return Err("its hash is another one");
+    }
+    let head = Head { seq: after.seq + 1, hash };
+    if !signed.starts_with(&format!("{{\"seq\":{},\"prev\":\"{}\",", head.seq, after.hash)) {
+        return Err("it does not follow the one before");
+    }
+    let record = serde_json::from_str(text).map_err(|_| "nobody knows what it says")?;
+    Ok(Line { head, record, text: text.to_owned() })
+}
+
+/// A lock that is held until it is dropped, and that the kernel frees when its holder dies.
+#[derive(Debug)]
+pub(super) struct Locked<'a>(&'a File);
+
+impl<'a> Locked<'a> {
+    pub(super) fn take(file: &'a File) -> io::Result<Self> {
+        flock(file, FlockOperation::LockExclusive)?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
+}

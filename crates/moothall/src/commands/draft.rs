@@ -1,0 +1,337 @@
+//! `moothall draft`: the tools of a worker, for people and scripts.
+
+mod import;
+pub(super) mod store;
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::Path;
+
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{Draft, DraftId, State};
+use moothall_core::gate::{Action, Verdict};
+use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Judged};
+use serde_json::{Value, json};
+
+use self::store::{failed, id_of, open};
+use super::words;
+use crate::args::{DraftArgs, DraftCommand, DraftWriteArgs, Global};
+use crate::error::{CliError, Exit};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+
+/// The largest file that is read before the policy says what is too large.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
+    let opened = open(global, &args.flags)?;
+    let worker = opened.worker(&args.worker)?;
+    let (store, json) = (&opened.store, args.flags.json);
+    // Old drafts are closed by whoever comes by.
+    store.tidy().map_err(failed)?;
+    match &args.command {
+        DraftCommand::Request { path, task, new } => {
+            let existing = if *new { Existing::MayNot } else { Existing::Must };
+            let (draft, text) = store.request(&worker, task, path, existing).map_err(failed)?;
+            let report = json!({
+                "draft_id": draft.id,
+                "draft_path": draft.id,
+                "path": draft.path,
+                "original_hash": draft.base.map(|file| file.sha256),
+                "line_count": text.lines().count(),
+                "state": draft.state,
+            });
+            say(json, &report, &format!("{}\n", draft.id))
+        }
+        DraftCommand::Read { draft } => {
+            let (draft, text) = store.read(&worker, id_of(draft)?).map_err(failed)?;
+            if !json {
+                terminal::print_answer(&text)?;
+                return Ok(Exit::Fine);
+            }
+            let lines = text.lines().count();
+            let report = json!({
+                "content": text, "line_count": lines, "hash": draft.head(), "state": draft.state,
+            });
+            say(json, &report, "")
+        }
+        DraftCommand::Write(args) => {
+            let if_match = args.if_match.as_deref().map(hash).transpose()?;
+            written(store, &worker, json, &args.draft, edit_of(args)?, if_match)
+        }
+        DraftCommand::Edit { draft, old, new } => {
+            let edit = Edit::Replace { old: old.clone(), new: new.clone() };
+            written(store, &worker, json, draft, edit, None)
+        }
+        DraftCommand::Check { drafts } => {
+            let judged = store.check(&worker, &ids_of(drafts)?).map_err(failed)?;
+            let report = json!({ "verdict": judged.verdict, "diff": judged.diff });
+            let mut text = super::review::painted(&judged.diff);
+            text.push_str(&verdict_text(&judged.verdict));
+            say(json, &report, &text)?;
+            Ok(exit_of(judged.verdict.action))
+        }
+        DraftCommand::Submit { drafts, summary } => {
+            submit(store, &worker, json, &ids_of(drafts)?, summary)
+        }
+        DraftCommand::Status { draft } => {
+            let draft = store.status(&worker, id_of(draft)?).map_err(failed)?;
+            say(json, &report_of(&draft), &status_text(&draft))
+        }
+        DraftCommand::List { all } => {
+            let listed = store.list(&worker).map_err(failed)?;
+            let shown: Vec<Draft> =
+                listed.into_iter().filter(|one| *all || one.state.is_open()).collect();
+            let report = json!({ "drafts": shown.iter().map(report_of).collect::<Vec<_>>() });
+            say(json, &report, &list_text(&shown))
+        }
+        DraftCommand::Discard { draft } => {
+            let draft = store.discard(&worker, id_of(draft)?).map_err(failed)?;
+            say(json, &report_of(&draft), &format!("{} is {}\n", draft.id, draft.state.word()))
+        }
+        DraftCommand::Rebase { draft } => {
+            let (draft, clean) = store.rebase(&worker, id_of(draft)?).map_err(failed)?;
+            let mut report = report_of(&draft);
+            report["clean"] = clean.into();
+            let words = match clean {
+                true => "merged; submit it again\n",
+                false => "merged with conflict markers: mend them, then submit it again\n",
+            };
+            say(json, &report, words)
+        }
+        DraftCommand::Import { file, task, path, submit: at_once } => {
+            let text = text_of(file)?;
+            let drafts = import::import(store, &worker, &text, task, path.as_deref())?;
+            let ids: Vec<DraftId> = drafts.iter().map(|draft| draft.id).collect();
+            if *at_once {
+                let summary = "imported from a plain answer";
+                return submit(store, &worker, json, &ids, summary);
+            }
+            let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
+            say(json, &report, &list_text(&drafts))
+        }
+        DraftCommand::Undo { draft } => {
+            let drafts = store.undo(&opened.person(None)?, id_of(draft)?).map_err(failed)?;
+            let undone = drafts.iter().all(|draft| draft.state == State::Reverted);
+            let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
+            let words = match undone {
+                true => format!("{GREEN}undone{GREEN:#}\n"),
+                false => "nothing was undone: a file has changed since the draft was applied\n"
+                    .to_owned(),
+            };
+            say(json, &report, &words)?;
+            Ok(if undone { Exit::Fine } else { Exit::VerdictNegative })
+        }
+        DraftCommand::Purge { yes } => {
+            if !*yes {
+                return Err(CliError::usage("this gives up every open draft of the workspace")
+                    .with_hint("say `--yes` if that is what you want")
+                    .into());
+            }
+            let blobs = store.purge(&opened.person(None)?).map_err(failed)?;
+            say(json, &json!({ "removed": blobs }), &format!("removed {blobs} contents\n"))
+        }
+    }
+}
+
+fn written(
+    store: &DraftStore,
+    worker: &Caller,
+    json: bool,
+    id: &str,
+    edit: Edit,
+    if_match: Option<Sha256Hex>,
+) -> anyhow::Result<Exit> {
+    let draft = store.write(worker, id_of(id)?, edit, if_match).map_err(failed)?;
+    let (_, text) = store.read(worker, draft.id).map_err(failed)?;
+    let report = json!({
+        "success": true,
+        "new_hash": draft.head(),
+        "line_count": text.lines().count(),
+        "revision": draft.revision,
+        "state": draft.state,
+    });
+    say(json, &report, &format!("revision {} of {}\n", draft.revision, draft.path))
+}
+
+fn submit(
+    store: &DraftStore,
+    worker: &Caller,
+    json: bool,
+    ids: &[DraftId],
+    summary: &str,
+) -> anyhow::Result<Exit> {
+    let submitted = store.submit(worker, ids, summary).map_err(failed)?;
+    let Judged { verdict, diff } = &submitted.judged;
+    let state = submitted.drafts.first().map_or(State::Editing, |draft| draft.state);
+    let seal = submitted
+        .drafts
+        .first()
+        .and_then(|draft| draft.submission.as_ref())
+        .map(|submission| submission.seal);
+    let report = json!({
+        "submitted": true,
+        "message_id": seal,
+        "state": state,
+        "verdict": verdict,
+        "diff": diff,
+        "drafts": submitted.drafts.iter().map(report_of).collect::<Vec<_>>(),
+    });
+    let mut text = verdict_text(verdict);
+    let _ = match state {
+        State::Applied => writeln!(text, "{GREEN}applied{GREEN:#}"),
+        State::Escalated => writeln!(
+            text,
+            "{YELLOW}a person must decide{YELLOW:#}: moothall review show {}",
+            ids.first().map(DraftId::to_string).unwrap_or_default()
+        ),
+        State::Conflict => writeln!(
+            text,
+            "{YELLOW}conflict{YELLOW:#}: the file has changed; `moothall draft rebase` merges it"
+        ),
+        other => writeln!(text, "{}: mend it and submit it again", other.word()),
+    };
+    say(json, &report, &text)?;
+    Ok(match state {
+        State::Applied => Exit::Fine,
+        State::Escalated => Exit::NeedsPerson,
+        _ => Exit::VerdictNegative,
+    })
+}
+
+fn edit_of(args: &DraftWriteArgs) -> Result<Edit, CliError> {
+    Ok(match &args.file {
+        Some(file) => Edit::Content(text_of(file)?),
+        None if args.delete => Edit::Delete,
+        None if args.executable => Edit::Executable(true),
+        None if args.not_executable => Edit::Executable(false),
+        None => Edit::Rename(args.rename.clone().unwrap_or_default()),
+    })
+}
+
+/// The text of a file, or of standard input.
+pub(super) fn text_of(file: &Path) -> Result<String, CliError> {
+    let broken = |error: std::io::Error| {
+        CliError::usage(format!("`{}` cannot be read", file.display())).with_source(error)
+    };
+    let mut bytes = Vec::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes),
+        false => fs_err::File::open(file)
+            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(broken)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(CliError::usage(format!("`{}` is larger than 16 MiB", file.display())));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| CliError::usage(format!("`{}` is not UTF-8 text", file.display())))
+}
+
+fn ids_of(drafts: &[String]) -> Result<Vec<DraftId>, CliError> {
+    drafts.iter().map(|draft| id_of(draft)).collect()
+}
+
+fn hash(text: &str) -> Result<Sha256Hex, CliError> {
+    Sha256Hex::parse(text)
+        .ok_or_else(|| CliError::usage("a hash is 64 lower-case hexadecimal digits"))
+}
+
+pub(super) fn exit_of(action: Action) -> Exit {
+    match action {
+        Action::Allow | Action::Warn => Exit::Fine,
+        Action::Escalate => Exit::NeedsPerson,
+        Action::Reject => Exit::VerdictNegative,
+    }
+}
+
+pub(super) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<Exit> {
+    match as_json {
+        true => terminal::print(&format!("{report:#}\n"))?,
+        false => terminal::print(text)?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// A draft for scripts.
+pub(super) fn report_of(draft: &Draft) -> Value {
+    json!({
+        "draft_id": draft.id,
+        "task": draft.task,
+        "owner": draft.owner.to_string(),
+        "path": draft.path,
+        "rename_to": draft.change.rename_to,
+        "deletes": draft.change.file.is_none() && draft.base.is_some(),
+        "state": draft.state,
+        "revision": draft.revision,
+        "rejections": draft.rejections,
+        "original_hash": draft.base.map(|file| file.sha256),
+        "head_hash": draft.head(),
+        "conflict": draft.conflict,
+        "submission": draft.submission,
+    })
+}
+
+pub(super) fn verdict_text(verdict: &Verdict) -> String {
+    let stats = &verdict.stats;
+    let mut text = format!(
+        "{BOLD}{}{BOLD:#}  {DIM}+{} -{} ({} moved){DIM:#}\n",
+        verdict.action, stats.added, stats.removed, stats.moved
+    );
+    for one in &verdict.findings {
+        let line = one.line.map_or_else(String::new, |line| format!(":{line}"));
+        let _ = writeln!(
+            text,
+            "  {YELLOW}{:<8}{YELLOW:#} {:<24} {}{line}  {}",
+            one.action.word(),
+            one.rule.name(),
+            words::line(one.path.as_str()),
+            one.message
+        );
+    }
+    text
+}
+
+fn status_text(draft: &Draft) -> String {
+    let mut text = format!(
+        "{BOLD}{}{BOLD:#}  {}  {}  revision {}\n",
+        draft.id,
+        draft.state.word(),
+        words::line(draft.path.as_str()),
+        draft.revision
+    );
+    let Some(submission) = &draft.submission else { return text };
+    for one in &submission.findings {
+        let line = one.line.map_or_else(String::new, |line| format!(":{line}"));
+        let path = words::line(one.path.as_str());
+        let _ = writeln!(
+            text,
+            "  {:<8} {:<24} {path}{line}  {}",
+            one.action.word(),
+            one.rule.name(),
+            one.message
+        );
+    }
+    if let Some((say, who, reason)) = &submission.reviewed {
+        let word = match say {
+            moothall_core::drafts::Say::Approve => "approved",
+            moothall_core::drafts::Say::Reject => "rejected",
+            moothall_core::drafts::Say::SendBack => "sent back",
+        };
+        let _ = writeln!(text, "  {word} by {}: {}", words::line(&who.id), words::line(reason));
+    }
+    text
+}
+
+pub(super) fn list_text(drafts: &[Draft]) -> String {
+    if drafts.is_empty() {
+        return "there is no draft\n".to_owned();
+    }
+    let mut text = format!("{BOLD}{:<36}  {:<9}  {:<20}  file{BOLD:#}\n", "draft", "state", "task");
+    for draft in drafts {
+        let (id, state) = (draft.id.to_string(), draft.state.word());
+        let task = words::cut(draft.task.as_str(), 20);
+        let path = words::line(draft.path.as_str());
+        let _ = writeln!(text, "{id:<36}  {state:<9}  {task:<20}  {path}");
+    }
+    text
+}

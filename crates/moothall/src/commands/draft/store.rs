@@ -1,0 +1,119 @@
+//! The store of a workspace, as commands open it, and its errors in words.
+
+use moothall_core::drafts::{Client, DraftId, Principal, Refusal};
+use moothall_engine::drafts::{Caller, DraftError, DraftStore, Options, workspace_id};
+
+use crate::args::{Global, WorkspaceFlags};
+use crate::commands::own_words;
+use crate::config::{self, Loaded};
+use crate::error::{CliError, Exit};
+use crate::logging;
+
+/// The policy above those of workspaces, in the config folder.
+const ORGANISATION_POLICY: &str = "policy.toml";
+
+pub(in crate::commands) struct Opened {
+    pub(in crate::commands) store: DraftStore,
+    loaded: Loaded,
+}
+
+/// Where the store of a workspace is, and what it is opened with.
+pub(in crate::commands) fn options(
+    global: &Global,
+    flags: &WorkspaceFlags,
+) -> Result<(Options, Loaded), CliError> {
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    logging::start(&loaded.resolved.config.log, global.verbose);
+    let shown = flags.workspace.display();
+    let no_folder = |error: std::io::Error| {
+        CliError::usage(format!("`{shown}` is no folder")).with_source(error)
+    };
+    let workspace = fs_err::canonicalize(&flags.workspace).map_err(no_folder)?;
+    let id = workspace_id(&workspace).map_err(no_folder)?;
+    let folders = &loaded.places.folders;
+    let state = folders.state.join("drafts").join(id);
+    if state.starts_with(&workspace) {
+        return Err(CliError::usage("the store of drafts would be inside of the workspace")
+            .with_hint("choose a smaller workspace, or move the state with `XDG_STATE_HOME`"));
+    }
+    let mut options = Options::new(workspace, state);
+    options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
+    Ok((options, loaded))
+}
+
+pub(in crate::commands) fn open(
+    global: &Global,
+    flags: &WorkspaceFlags,
+) -> Result<Opened, CliError> {
+    let (options, loaded) = options(global, flags)?;
+    let store = DraftStore::open(options).map_err(failed)?;
+    Ok(Opened { store, loaded })
+}
+
+impl Opened {
+    /// A worker of the user who runs this.
+    pub(super) fn worker(&self, name: &str) -> Result<Caller, CliError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            return Err(CliError::usage(
+                "the name of a worker is letters, digits, `-`, `_` and `.`",
+            ));
+        }
+        let user =
+            own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned());
+        Ok(caller(Principal::worker(format!("{user}/{name}"))))
+    }
+
+    /// The person who runs this.
+    pub(in crate::commands) fn person(&self, by: Option<&str>) -> Result<Caller, CliError> {
+        Ok(caller(Principal::human(own_words::who(&self.loaded, by, "reviews")?)))
+    }
+}
+
+fn caller(who: Principal) -> Caller {
+    let client =
+        Client { name: "moothall".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    Caller { who, client: Some(client) }
+}
+
+/// A handle, or the words for one that is none: the same as for one that nobody knows.
+pub(in crate::commands) fn id_of(text: &str) -> Result<DraftId, CliError> {
+    DraftId::parse(text).ok_or_else(|| failed(Refusal::Unknown.into()))
+}
+
+pub(in crate::commands) fn failed(error: DraftError) -> CliError {
+    let hint = match &error {
+        DraftError::Refused(Refusal::Unknown) => Some("`moothall draft list --all` shows yours"),
+        DraftError::Refused(Refusal::Seal { .. }) => {
+            Some("look at it again: `moothall review show DRAFT`")
+        }
+        DraftError::Refused(Refusal::Policy) => {
+            Some("look at it again, it is judged anew: `moothall review show DRAFT`")
+        }
+        DraftError::Refused(Refusal::Author) => {
+            Some("somebody else reviews it, or the policy says `author_may_approve = true`")
+        }
+        DraftError::File { why: "there is no such file", .. } => {
+            Some("`--new` opens a draft of a file that does not exist yet")
+        }
+        DraftError::Policy(_) => Some("`moothall policy check` says more"),
+        DraftError::JournalDamaged { .. } => {
+            Some("nothing is accepted until a person looked: `moothall audit verify`")
+        }
+        _ => None,
+    };
+    let exit = match &error {
+        DraftError::Policy(_) => Exit::Usage,
+        error if error.is_refusal() => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let words = error.to_string();
+    let mut failed = CliError::new(exit, words);
+    if let DraftError::Io { source, .. } = error {
+        failed = failed.with_source(source);
+    }
+    match hint {
+        Some(hint) => failed.with_hint(hint),
+        None => failed,
+    }
+}

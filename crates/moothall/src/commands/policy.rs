@@ -1,0 +1,125 @@
+//! `moothall policy`: what the gate goes by, and what it would say.
+
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use moothall_core::drafts::RelPath;
+use moothall_core::gate::{Content, FileChange, FingerprintKey, Layer, Policy, Rule, judge};
+use moothall_engine::drafts::{policy_layers, today};
+use serde_json::json;
+
+use super::draft::store::{failed, options};
+use super::draft::{exit_of, say, text_of, verdict_text};
+use super::words;
+use crate::args::{Global, PolicyArgs, PolicyCommand};
+use crate::error::{CliError, Exit};
+use crate::terminal::{BOLD, DIM, YELLOW};
+
+pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
+    let (options, _) = options(global, &args.flags)?;
+    let json = args.flags.json;
+    let layers = policy_layers(&options.workspace, options.organisation_policy.as_deref())
+        .map_err(failed)?;
+    let texts: Vec<Layer> = layers.iter().map(|(_, layer)| layer.clone()).collect();
+    let policy = Policy::of(&texts).map_err(|fault| {
+        CliError::usage(fault.to_string()).with_hint(
+            "nothing is judged while a policy is wrong; the page `drafts` shows a whole one",
+        )
+    })?;
+    match &args.command {
+        PolicyCommand::Check => {
+            let mut text = String::new();
+            if layers.is_empty() {
+                text.push_str("the built-in policy is in force\n");
+            }
+            for (path, layer) in &layers {
+                let path = words::line(&path.display().to_string());
+                let _ = writeln!(text, "{:<14} {path}", layer.name.to_string());
+            }
+            let _ = writeln!(text, "{DIM}hash {}{DIM:#}", policy.hash());
+            for note in &policy.notes {
+                let _ = writeln!(text, "{YELLOW}note{YELLOW:#}: {}", words::line(note));
+            }
+            let names: Vec<_> = layers
+                .iter()
+                .map(|(path, layer)| json!({ "layer": layer.name, "file": path }))
+                .collect();
+            let report = json!({
+                "hash": policy.hash(),
+                "layers": names,
+                "notes": policy.notes,
+                "limits": policy.limits,
+                "exceptions": policy.exceptions,
+                "checks": policy.checks,
+            });
+            say(json, &report, &text)
+        }
+        PolicyCommand::Test { path, draft } => {
+            let path = parse(path)?;
+            let base = fs_err::read(options.workspace.join(path.as_str())).ok();
+            let draft = text_of(draft)?;
+            let content = |bytes| Content { bytes, executable: false };
+            let change = FileChange {
+                path: &path,
+                rename_to: None,
+                base: base.as_deref().map(content),
+                draft: Some(content(draft.as_bytes())),
+                twins: &[],
+            };
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let day = today(since.as_millis() as u64);
+            let key = FingerprintKey::new([0; 32]);
+            let verdict = judge(&policy, &[change], &[], &key, day);
+            say(json, &json!({ "verdict": verdict }), &verdict_text(&verdict))?;
+            Ok(exit_of(verdict.action))
+        }
+        PolicyCommand::Explain { path } => {
+            let path = parse(path)?;
+            let word = match (policy.denies(&path), policy.protects(&path)) {
+                (true, _) => "denied: workers cannot change it",
+                (_, true) => "protected: a person looks at every change",
+                _ => "allowed",
+            };
+            let patterns = policy.patterns_for(&path);
+            let excused: Vec<_> = policy.exceptions_for(&path).collect();
+            let mut text = format!("{BOLD}{}{BOLD:#}  {word}\n", words::line(path.as_str()));
+            for pattern in &patterns {
+                let _ = writeln!(text, "  {}", words::line(pattern));
+            }
+            for one in &excused {
+                let (owner, reason) = (words::line(&one.owner), words::line(&one.reason));
+                let _ = writeln!(
+                    text,
+                    "  exception {} until {} by {owner}: {reason}",
+                    one.rule, one.expires
+                );
+            }
+            for rule in Rule::ALL {
+                let _ = writeln!(
+                    text,
+                    "  {:<26} {:<9} {DIM}{}{DIM:#}",
+                    rule.name(),
+                    policy.rule(*rule).word(),
+                    rule.says()
+                );
+            }
+            let rules: serde_json::Map<_, _> = Rule::ALL
+                .iter()
+                .map(|rule| (rule.name().to_owned(), json!(policy.rule(*rule))))
+                .collect();
+            let report = json!({
+                "path": path,
+                "denied": policy.denies(&path),
+                "protected": policy.protects(&path),
+                "patterns": patterns,
+                "exceptions": excused,
+                "rules": rules,
+            });
+            say(json, &report, &text)
+        }
+    }
+}
+
+fn parse(path: &str) -> Result<RelPath, CliError> {
+    RelPath::parse(path).map_err(|fault| CliError::usage(fault.to_string()))
+}

@@ -1,0 +1,288 @@
+//! `moothall review`: what waits for a person, shown as it is, and the person's word on it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{Draft, Say, State, is_unseen};
+use moothall_core::gate::{Channel, unified};
+use moothall_engine::drafts::ShownFile;
+use serde_json::json;
+use similar::{Algorithm, ChangeTag, TextDiff};
+
+use super::draft::store::{Opened, failed, id_of, open};
+use super::draft::{report_of, say};
+use super::words;
+use crate::args::{Global, ReviewArgs, ReviewCommand, ReviewSayArgs};
+use crate::error::{CliError, Exit};
+use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
+
+const RED: Style = AnsiColor::Red.on_default();
+/// Digits of a seal that a person types at least.
+const SEAL_DIGITS: usize = 12;
+/// Characters of a line that are shown; the rest is counted.
+const LINE_CHARS: usize = 400;
+/// How long a difference is refined; then it is shown as coarse as it is.
+const COMPARING: Duration = Duration::from_secs(2);
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+pub(super) fn run(global: &Global, args: &ReviewArgs) -> anyhow::Result<Exit> {
+    let opened = open(global, &args.flags)?;
+    let json = args.flags.json;
+    match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
+        ReviewCommand::List => list(&opened, args, json),
+        ReviewCommand::Show { draft } => show(&opened, args, draft, json),
+        ReviewCommand::Approve(said) => tell(&opened, args, said, Say::Approve, json),
+        ReviewCommand::Reject(said) => tell(&opened, args, said, Say::Reject, json),
+        ReviewCommand::SendBack(said) => tell(&opened, args, said, Say::SendBack, json),
+    }
+}
+
+fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> {
+    let person = opened.person(args.by.as_deref())?;
+    opened.store.tidy().map_err(failed)?;
+    let all = opened.store.list(&person).map_err(failed)?;
+    let waiting: Vec<&Draft> = all.iter().filter(|one| one.state == State::Escalated).collect();
+    let mut text = String::new();
+    if waiting.is_empty() {
+        text.push_str("nothing waits for a person\n");
+    }
+    for draft in &waiting {
+        let Some(submission) = &draft.submission else { continue };
+        let files = submission.drafts.len();
+        let many = if files == 1 { String::new() } else { format!("  one of {files} files") };
+        let _ = writeln!(
+            text,
+            "{BOLD}{}{BOLD:#}  {}{many}\n  {DIM}{}  {}  {}{DIM:#}",
+            draft.id,
+            words::line(draft.path.as_str()),
+            words::time(submission.at),
+            words::line(&draft.owner.to_string()),
+            words::line(draft.task.as_str())
+        );
+        if !submission.summary.is_empty() {
+            let _ = writeln!(text, "  the worker says: {}", words::line(&submission.summary));
+        }
+        let rules: Vec<&str> = submission.findings.iter().map(|one| one.rule.name()).collect();
+        let _ = writeln!(text, "  {YELLOW}{}{YELLOW:#}", rules.join(", "));
+    }
+    let report = json!({ "waiting": waiting.iter().map(|one| report_of(one)).collect::<Vec<_>>() });
+    say(json, &report, &text)
+}
+
+fn show(opened: &Opened, args: &ReviewArgs, draft: &str, json: bool) -> anyhow::Result<Exit> {
+    let person = opened.person(args.by.as_deref())?;
+    let files = opened.store.shown(&person, id_of(draft)?).map_err(failed)?;
+    let submission = files.first().and_then(|file| file.draft.submission.clone());
+    let seal = submission.as_ref().map(|one| one.seal);
+    let mut text = String::new();
+    if let (Some(submission), Some(first)) = (&submission, files.first()) {
+        let owner = words::line(&first.draft.owner.to_string());
+        let _ = writeln!(text, "{BOLD}{}{BOLD:#}  by {owner}", first.draft.state.word());
+        if !submission.summary.is_empty() {
+            let _ = writeln!(text, "the worker says: {}", words::line(&submission.summary));
+        }
+    }
+    for file in &files {
+        text.push_str(&shown(file));
+    }
+    if let Some(seal) = seal {
+        let digits = seal.to_string();
+        let _ = writeln!(
+            text,
+            "\nseal {BOLD}{}{BOLD:#}{}\n{DIM}moothall review approve {draft} --seal {}{DIM:#}",
+            &digits[..SEAL_DIGITS],
+            &digits[SEAL_DIGITS..],
+            &digits[..SEAL_DIGITS],
+            draft = words::line(draft)
+        );
+    }
+    let diff: String = files
+        .iter()
+        .map(|file| {
+            let side = |text: &Option<String>| text.clone().unwrap_or_default();
+            unified(file.draft.path.as_str(), &side(&file.base), &side(&file.after))
+        })
+        .collect();
+    let drafts: Vec<_> = files.iter().map(|file| report_of(&file.draft)).collect();
+    say(json, &json!({ "seal": seal, "drafts": drafts, "diff": diff }), &text)
+}
+
+fn tell(
+    opened: &Opened,
+    args: &ReviewArgs,
+    said: &ReviewSayArgs,
+    word: Say,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let person = opened.person(args.by.as_deref())?;
+    if word == Say::Approve && !opened.store.policy().channels.contains(&Channel::Cli) {
+        return Err(CliError::usage("the policy does not let people approve here")
+            .with_hint("its `[review] channels` does not name `cli`")
+            .into());
+    }
+    let id = id_of(&said.draft)?;
+    let now = opened.store.status(&person, id).map_err(failed)?;
+    let seal = whole_seal(&said.seal, now.submission.as_ref().map(|one| one.seal))?;
+    let drafts = opened.store.review(&person, id, seal, word, &said.reason).map_err(failed)?;
+    let state = drafts.first().map_or(State::Editing, |draft| draft.state);
+    let report =
+        json!({ "state": state, "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
+    let words = match state {
+        State::Applied => format!("{GREEN}applied{GREEN:#}\n"),
+        State::Conflict => {
+            "conflict: the file has changed since; the worker may rebase\n".to_owned()
+        }
+        State::Editing => "sent back to its worker\n".to_owned(),
+        other => format!("{}\n", other.word()),
+    };
+    say(json, &report, &words)?;
+    Ok(if state == State::Conflict { Exit::VerdictNegative } else { Exit::Fine })
+}
+
+/// What a person typed stands for the seal that is there, if it is the beginning of it. Anything
+/// else is taken as it is, and refused where it differs.
+fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError> {
+    if let Some(seal) = Sha256Hex::parse(typed) {
+        return Ok(seal);
+    }
+    let digits = typed.len() >= SEAL_DIGITS && typed.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !digits {
+        return Err(CliError::usage("a seal is 64 hexadecimal digits, or the first 12 of them")
+            .with_hint("`moothall review show DRAFT` prints it"));
+    }
+    match now {
+        Some(seal) if seal.to_string().starts_with(typed) => Ok(seal),
+        _ => Err(CliError::usage("the draft is not what was shown: its seal is another one now")
+            .with_hint("look at it again: `moothall review show DRAFT`")),
+    }
+}
+
+/// One file: its difference, changed parts of lines marked, findings below the lines they are
+/// about.
+fn shown(file: &ShownFile) -> String {
+    let draft = &file.draft;
+    let path = words::line(draft.path.as_str());
+    let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
+        (_, _, Some(to)) => format!("\n{BOLD}{path} → {}{BOLD:#}\n", words::line(to.as_str())),
+        (None, _, _) => format!("\n{BOLD}{path}{BOLD:#} (new)\n"),
+        (_, None, _) => format!("\n{BOLD}{path}{BOLD:#} (deleted)\n"),
+        _ => format!("\n{BOLD}{path}{BOLD:#}\n"),
+    };
+    if let (Some(base), Some(after)) = (draft.base, draft.change.file)
+        && base.executable != after.executable
+    {
+        let word = if after.executable { "becomes executable" } else { "is no longer executable" };
+        let _ = writeln!(text, "  the file {word}");
+    }
+    let mut beside: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let name = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
+    for one in draft.submission.iter().flat_map(|one| &one.findings) {
+        if one.path != *name {
+            continue;
+        }
+        let words = format!("{} {}: {}", one.action, one.rule, one.message);
+        match one.line {
+            Some(line) => beside.entry(line).or_default().push(words),
+            None => {
+                let _ = writeln!(text, "  {YELLOW}{words}{YELLOW:#}");
+            }
+        }
+    }
+    let side = |text: &Option<String>| text.clone().unwrap_or_default();
+    text.push_str(&difference(&side(&file.base), &side(&file.after), &mut beside));
+    for (line, words) in beside {
+        for one in words {
+            let _ = writeln!(text, "  {YELLOW}line {line}: {one}{YELLOW:#}");
+        }
+    }
+    text
+}
+
+fn difference(base: &str, after: &str, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
+    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed.
+    let old: Vec<&str> = base.split_terminator('\n').collect();
+    let new: Vec<&str> = after.split_terminator('\n').collect();
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Histogram)
+        .timeout(COMPARING)
+        .diff_slices(&old, &new);
+    let mut text = String::new();
+    for (at, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+        if at > 0 {
+            let _ = writeln!(text, "{DIM}      ⋯{DIM:#}");
+        }
+        for op in group {
+            for change in diff.iter_inline_changes(op) {
+                let (sign, style) = match change.tag() {
+                    ChangeTag::Delete => ('-', RED),
+                    ChangeTag::Insert => ('+', GREEN),
+                    ChangeTag::Equal => (' ', Style::new()),
+                };
+                let number = change.new_index().or(change.old_index()).map_or(0, |at| at + 1);
+                let mut line = String::new();
+                let mut left = LINE_CHARS;
+                for (emphasised, part) in change.iter_strings_lossy() {
+                    let part = part.trim_end_matches('\n');
+                    let all = part.chars().count();
+                    let cut: String = part.chars().take(left).collect();
+                    left -= cut.chars().count();
+                    let marked = if emphasised { style.bold().underline() } else { style };
+                    let _ = write!(line, "{marked}{}{marked:#}", escaped(&cut));
+                    if all > cut.chars().count() {
+                        let _ = write!(line, "{DIM}… (a longer line){DIM:#}");
+                        break;
+                    }
+                }
+                let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {line}");
+                if let Some(at) = change.new_index().map(|at| at + 1)
+                    && change.tag() != ChangeTag::Delete
+                {
+                    for words in beside.remove(&at).unwrap_or_default() {
+                        let _ = writeln!(text, "        {YELLOW}▲ {words}{YELLOW:#}");
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+/// A difference that others made, with colour and without anything that drives a terminal.
+pub(super) fn painted(diff: &str) -> String {
+    let mut text = String::new();
+    for line in diff.lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => GREEN,
+            Some(b'-') => RED,
+            Some(b'@') => DIM,
+            _ => Style::new(),
+        };
+        let cut: String = line.chars().take(LINE_CHARS).collect();
+        let more = if cut.len() < line.len() { "… (a longer line)" } else { "" };
+        let _ = writeln!(text, "{style}{}{style:#}{more}", escaped(&cut));
+    }
+    text
+}
+
+/// Control characters and what cannot be seen, spelled out: what a person reads is what is there.
+pub(super) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let plain = c == '\t' || !(c.is_control() || is_unseen(c));
+        match plain {
+            true => shown.push(c),
+            false => {
+                let _ = write!(shown, "{}", c.escape_unicode());
+            }
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+#[path = "review_tests.rs"]
+mod tests;

@@ -1,0 +1,35 @@
+use super::*;
+
+#[test]
+fn whatever_drives_a_terminal_is_spelled_out() {
+    let told = escaped("a\x1b[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\tg");
+    assert_eq!(told, "a\\u{1b}[2Jb\\u{d}c\\u{202e}d\\u{200b}e\\u{9b}f\tg");
+}
+
+#[test]
+fn a_long_line_is_cut_and_says_so() {
+    let mut none = BTreeMap::new();
+    let text = difference("", &format!("{}\n", "x".repeat(10_000)), &mut none);
+    assert!(text.len() < 1_000 && text.contains("a longer line"), "{}", text.len());
+}
+
+#[test]
+fn findings_stand_below_their_lines() {
+    let mut beside = BTreeMap::from([(2, vec!["warn path.tmp: a temporary folder".to_owned()])]);
+    let text = difference("a\n", "a\nb\n", &mut beside);
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    assert_eq!(plain, "    1   a\n    2 + b\n        ▲ warn path.tmp: a temporary folder\n");
+    assert!(beside.is_empty());
+}
+
+#[test]
+fn a_seal_is_the_one_that_is_there_or_none() {
+    let seal = Sha256Hex::of(b"x");
+    let digits = seal.to_string();
+    assert_eq!(whole_seal(&digits[..12], Some(seal)).unwrap(), seal);
+    for (typed, now) in
+        [("abc", Some(seal)), (&digits[..12], Some(Sha256Hex::of(b"y"))), (&digits[..12], None)]
+    {
+        assert!(whole_seal(typed, now).is_err());
+    }
+}

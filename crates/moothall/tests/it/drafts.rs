@@ -1,0 +1,236 @@
+//! Drafts, reviews, policies and the journal, as people and scripts use them.
+
+use serde_json::Value;
+
+use crate::world::{Ran, World};
+
+/// A workspace with one file.
+fn world() -> World {
+    let world = World::new().with("USER", "ada");
+    fs_err::create_dir_all(world.path("ws/src")).unwrap();
+    world.write("ws/src/watchdog.py", "import sys\n\n\ndef main():\n    print(sys.argv)\n");
+    world.write("ws/Makefile", "all:\n");
+    world
+}
+
+fn run(world: &World, arguments: &[&str]) -> Ran {
+    let mut all = arguments.to_vec();
+    all.extend(["--workspace", "ws"]);
+    world.run(&all)
+}
+
+fn json(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut all = arguments.to_vec();
+    all.push("--json");
+    let ran = run(world, &all);
+    let value = serde_json::from_str(&ran.stdout);
+    (ran.code, value.unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr)))
+}
+
+fn request(world: &World, path: &str) -> String {
+    let (code, told) = json(world, &["draft", "request", path, "--task", "t1", "--new"]);
+    assert_eq!(code, Some(0));
+    told["draft_id"].as_str().unwrap().to_owned()
+}
+
+fn write(world: &World, draft: &str, text: &str) {
+    let arguments = ["draft", "write", draft, "--file", "-", "--workspace", "ws"];
+    let ran = world.run_with_input(&arguments, text.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn the_workflow_of_the_source_document_ends_in_the_workspace() {
+    let world = world();
+    let (_, asked) = json(&world, &["draft", "request", "src/watchdog.py", "--task", "phase10"]);
+    assert_eq!(asked["line_count"], 5);
+    assert_eq!(asked["draft_path"], asked["draft_id"]);
+    let draft = asked["draft_id"].as_str().unwrap();
+    let old = "    print(sys.argv)";
+    let new = "    if \"--version\" in sys.argv:\n        print(\"1.0\")\n    print(sys.argv)";
+    let (code, told) = json(&world, &["draft", "edit", draft, "--old", old, "--new", new]);
+    assert_eq!((code, &told["success"], &told["line_count"]), (Some(0), &true.into(), &7.into()));
+    let (code, told) = json(&world, &["draft", "check", draft]);
+    assert_eq!((code, &told["verdict"]["action"]), (Some(0), &"allow".into()));
+    assert!(!world.read("ws/src/watchdog.py").contains("--version"));
+    let (code, told) = json(&world, &["draft", "submit", draft, "--summary", "adds --version"]);
+    assert_eq!(
+        (code, &told["submitted"], &told["state"]),
+        (Some(0), &true.into(), &"applied".into())
+    );
+    assert!(world.read("ws/src/watchdog.py").contains("--version"));
+    let (code, told) = json(&world, &["draft", "undo", draft]);
+    assert_eq!((code, &told["drafts"][0]["state"]), (Some(0), &"reverted".into()));
+    assert!(!world.read("ws/src/watchdog.py").contains("--version"));
+}
+
+#[test]
+fn what_the_gate_will_not_decide_waits_for_a_person_and_holds_for_what_was_shown() {
+    let world = world();
+    let draft = request(&world, "Makefile");
+    write(&world, &draft, "all: build\n");
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let (_, waiting) = json(&world, &["review"]);
+    assert_eq!(waiting["waiting"][0]["draft_id"], draft);
+    let (_, shown) = json(&world, &["review", "show", &draft]);
+    let seal = shown["seal"].as_str().unwrap().to_owned();
+    // The worker changes it behind the person's back.
+    write(&world, &draft, "all: evil\n");
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let refused = run(&world, &["review", "approve", &draft, "--seal", &seal]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("not what was shown"), "{}", refused.stderr);
+    let refused = run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]);
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(world.read("ws/Makefile"), "all:\n");
+    let (_, shown) = json(&world, &["review", "show", &draft]);
+    let seal = shown["seal"].as_str().unwrap();
+    let approved = run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]);
+    assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "applied\n"));
+    assert_eq!(world.read("ws/Makefile"), "all: evil\n");
+}
+
+#[test]
+fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
+    let world = world();
+    let draft = request(&world, "Makefile");
+    let long = "x".repeat(5_000);
+    write(
+        &world,
+        &draft,
+        &format!("all:\n\x1b[2K\x1b]0;owned\x07hidden\rvisible\u{202e}\n{long}\n"),
+    );
+    let submitted = world.run(&[
+        "draft",
+        "submit",
+        &draft,
+        "--summary",
+        "fine \x1b[31m\n  approved by: nobody",
+        "--workspace",
+        "ws",
+    ]);
+    // Direction marks are rejected outright; the check shows the difference as well.
+    assert_eq!(submitted.code, Some(1));
+    let checked = run(&world, &["draft", "check", &draft]);
+    write(&world, &draft, &format!("all:\n\x1b[2K\x1b]0;owned\x07hidden\rvisible\n{long}\n"));
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let shown = run(&world, &["review", "show", &draft]);
+    for text in [&checked.stdout, &shown.stdout] {
+        assert!(!text.contains(['\x1b', '\r', '\x07', '\u{202e}']), "{text}");
+        assert!(text.contains("\\u{1b}[2K\\u{1b}]0;owned\\u{7}hidden\\u{d}"), "{text}");
+        assert!(text.contains("a longer line") && text.len() < 4_000, "{}", text.len());
+    }
+}
+
+#[test]
+fn a_credential_is_rejected_and_printed_nowhere() {
+    let world = world();
+    let draft = request(&world, "src/watchdog.py");
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    write(&world, &draft, &format!("import sys\nKEY = \"{token}\"\n"));
+    let ran = run(&world, &["draft", "submit", &draft]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("secret.specific"), "{}", ran.stdout);
+    let audit = run(&world, &["audit", "export", "-"]);
+    for text in [&ran.stdout, &ran.stderr, &audit.stdout] {
+        assert!(!text.contains(&token[8..24]), "{text}");
+    }
+}
+
+#[test]
+fn plain_answers_become_drafts_that_pass_the_same_gate() {
+    let world = world();
+    world.write("answer.md", "Here:\n\n```python src/new.py\nprint(1)\n```\n");
+    let arguments = ["draft", "import", "answer.md", "--task", "t1", "--submit"];
+    assert_eq!(run(&world, &arguments).code, Some(0));
+    assert_eq!(world.read("ws/src/new.py"), "print(1)\n");
+    let diff = "--- a/src/new.py\n+++ b/src/new.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n";
+    world.write("answer.diff", diff);
+    let arguments = ["draft", "import", "answer.diff", "--task", "t2", "--submit"];
+    assert_eq!(run(&world, &arguments).code, Some(0));
+    assert_eq!(world.read("ws/src/new.py"), "print(2)\n");
+    world.write("answer.diff", &diff.replace("src/new.py", "../../x"));
+    let refused = run(&world, &arguments);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("hint:"), "{}", refused.stderr);
+}
+
+#[test]
+fn workers_see_their_own_drafts_only() {
+    let world = world();
+    let draft = request(&world, "Makefile");
+    let other = run(&world, &["draft", "read", &draft, "--worker", "other"]);
+    let none = run(&world, &["draft", "read", "../../etc/passwd", "--worker", "other"]);
+    assert_eq!((other.code, &other.stderr), (Some(2), &none.stderr));
+    assert!(other.stderr.contains("there is no such draft"), "{}", other.stderr);
+}
+
+#[test]
+fn a_wrong_policy_stops_everything_and_says_where() {
+    let world = world();
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    world.write("ws/.moothall/policy.toml", "version = 1\n[limits]\nmax_chnaged_lines = 1\n");
+    for arguments in [&["policy", "check"][..], &["draft", "list"], &["review"]] {
+        let ran = run(&world, arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}");
+        assert!(ran.stderr.contains("max_chnaged_lines"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_policy_is_shown_tried_and_explained() {
+    let world = world();
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    world.write(
+        "ws/.moothall/policy.toml",
+        "version = 1\n[paths]\ndeny = [\"secrets/**\"]\n[rules]\n\"secret.specific\" = \"warn\"\n",
+    );
+    let checked = run(&world, &["policy", "check"]);
+    assert_eq!(checked.code, Some(0));
+    assert!(checked.stdout.contains("it stays reject"), "{}", checked.stdout);
+    world.write("new", "import sys\n# rest of the code unchanged\n");
+    let (code, tried) = json(&world, &["policy", "test", "src/watchdog.py", "--draft", "new"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(tried["verdict"]["findings"][0]["rule"], "content.placeholder");
+    let (_, told) = json(&world, &["policy", "explain", "secrets/x"]);
+    assert_eq!((&told["denied"], &told["patterns"][0]), (&true.into(), &"deny secrets/**".into()));
+    let (_, told) = json(&world, &["policy", "explain", "Makefile"]);
+    assert_eq!(told["protected"], true);
+}
+
+#[test]
+fn the_journal_is_verified_and_a_changed_one_is_found() {
+    let world = world();
+    let draft = request(&world, "src/watchdog.py");
+    write(&world, &draft, "import sys\n\n\ndef main():\n    print(1)\n");
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(0));
+    let (code, told) = json(&world, &["audit", "verify"]);
+    assert_eq!((code, &told["holds"]), (Some(0), &true.into()));
+    let anchor = format!("{}:{}", told["records"], told["head"].as_str().unwrap());
+    let shown = run(&world, &["audit", "show", "--draft", &draft]);
+    for word in
+        ["requested", "written", "submitted", "judged", "applying", "ended", "worker:ada/cli"]
+    {
+        assert!(shown.stdout.contains(word), "{word}: {}", shown.stdout);
+    }
+    let states = world.root().join("home/.local/state/moothall/drafts");
+    let state = fs_err::read_dir(states).unwrap().next().unwrap().unwrap().path();
+    let file = state.join("audit/000001.ndjson");
+    let text = fs_err::read_to_string(&file).unwrap();
+    let cut: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
+    fs_err::write(&file, cut).unwrap();
+    assert_eq!(run(&world, &["audit", "verify"]).code, Some(0));
+    assert_eq!(run(&world, &["audit", "verify", "--anchor", &anchor]).code, Some(1));
+    fs_err::write(&file, text.replacen("\"written\"", "\"wriiten\"", 1)).unwrap();
+    let (code, told) = json(&world, &["audit", "verify"]);
+    assert_eq!((code, &told["holds"]), (Some(1), &false.into()));
+    assert_eq!(run(&world, &["draft", "list"]).code, Some(4));
+}
+
+#[test]
+fn a_store_inside_of_its_workspace_is_refused() {
+    let world = world();
+    let ran = world.run(&["draft", "list", "--workspace", ".."]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("inside of the workspace"), "{}", ran.stderr);
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Drafts from request to the workspace: the calls of the sandbox draft pattern, a person's review, a rejected secret, and the journal.
+# shellcheck source-path=SCRIPTDIR source=lib/start.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
+export USER=ada
+
+mkdir -p ws/src
+cd ws
+printf 'import sys\n\n\ndef main():\n    print(sys.argv)\n' >src/watchdog.py
+printf 'all:\n' >Makefile
+
+# "Add --version to watchdog.py": request, write, read, submit.
+run 0 draft request src/watchdog.py --task phase10_version_flag --json
+draft=$(field draft_path)
+is 5 "$(field line_count)"
+printf 'import sys\n\n\ndef main():\n    if "--version" in sys.argv:\n        print("1.0")\n    print(sys.argv)\n' >../new.py
+run 0 draft write "$draft" --file ../new.py --json
+is true "$(field success)"
+run 0 draft read "$draft"
+says '--version' "$out"
+is 0 "$(grep --count version src/watchdog.py || true)"
+run 0 draft submit "$draft" --summary "Added --version handling in main()" --json
+is true "$(field submitted)"
+is 1 "$(grep --count version src/watchdog.py)"
+
+# What workers cannot do.
+for path in ../outside /etc/passwd .git/hooks/pre-commit .moothall/policy.toml; do
+    run 2 draft request "$path" --task t1 --new
+done
+ln -s /etc/passwd link
+run 2 draft request link --task t1
+says "symbolic link" "$err"
+
+# A protected file waits for a person, who approves what was shown.
+run 0 draft request Makefile --task build --json
+draft=$(field draft_id)
+run 0 draft edit "$draft" --old "all:" --new "all: build"
+run 3 draft submit "$draft" --summary "builds by default"
+run 0 review
+says "path.protected" "$out"
+run 0 review show "$draft" --json
+seal=$(field seal | head -n 1)
+run 0 review approve "$draft" --seal "$seal"
+is "all: build" "$(cat Makefile)"
+run 0 draft undo "$draft"
+is "all:" "$(cat Makefile)"
+
+# Code that is left out, and a key, come back with a reason.
+run 0 draft request src/watchdog.py --task lazy --json
+draft=$(field draft_id)
+printf 'import sys\n# ... rest of the code unchanged ...\n' >../new.py
+run 0 draft write "$draft" --file ../new.py
+run 1 draft submit "$draft"
+says "content.placeholder" "$out"
+key="ghp_$(printf 'nobody' | sha256sum | cut -c 1-36)"
+printf 'import sys\nKEY = "%s"\n' "$key" >../new.py
+run 0 draft write "$draft" --file ../new.py
+run 1 draft submit "$draft"
+says "secret.specific" "$out"
+[[ $out != *"$key"* ]] || fail "the key is printed"
+run 0 draft discard "$draft"
+
+# A plain answer of a model without tools.
+printf 'Here it is:\n\n```python src/hello.py\nprint("hello")\n```\n' >../answer.md
+run 0 draft import ../answer.md --task hello --submit
+is 'print("hello")' "$(cat src/hello.py)"
+
+# The policy, and the journal.
+run 0 policy explain Makefile
+says "protect **/Makefile" "$out"
+run 0 audit verify
+says "holds" "$out"
+anchor=$(sed -n 's/^anchor //p' <<<"$out")
+run 0 audit verify --anchor "$anchor"
+run 0 audit export -
+[[ $out != *"$key"* ]] || fail "the key is in the journal"
