@@ -39,7 +39,7 @@ export class Server {
   async start(): Promise<void> {
     const program = process.env["MOOTHALL_BIN"];
     if (!program) throw new Error("MOOTHALL_BIN names no program; run `cargo xtask web --e2e`");
-    const options = ["serve", "--addr", `127.0.0.1:${this.port}`, "--model", "demo", "--pace", this.pace];
+    const options = ["serve", "--auth", "none", "--addr", `127.0.0.1:${this.port}`, "--model", "demo", "--pace", this.pace];
     this.printed = "";
     const child = spawn(program, options, {
       // Nothing of the machine's own settings, and no variable that the program does not know.
