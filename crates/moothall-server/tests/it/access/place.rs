@@ -130,6 +130,8 @@ impl Place {
         let app = App::new(store.clone(), Arc::new(HalfDesk), feed, access, closing)
             .with_metrics(Arc::clone(&metrics));
         tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
+        // The first test of the process decides; any provider will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let no_redirect = reqwest::redirect::Policy::none();
         let client = Client::builder().no_proxy().redirect(no_redirect).build().unwrap();
         Self { base, store, metrics, client, _folder: folder }
