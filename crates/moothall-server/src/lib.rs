@@ -16,6 +16,7 @@
 
 mod access;
 mod app;
+mod asked;
 mod assets;
 mod caller;
 mod company;

@@ -37,6 +37,10 @@ cap_micro_usd: MicroUsd | null,
  */
 cap_tokens: number | null, 
 /**
+ * Who debates and scores, in a consultation.
+ */
+committee: Seats | null, 
+/**
  * Whether somebody drives it at the moment. A run that is neither driven nor over can go on.
  */
 driven: boolean, };
@@ -1153,6 +1157,40 @@ degraded: Array<Degradation>,
  * The hardest objection that still stands.
  */
 key_objection: Objection | null, };
+
+/**
+ * A seat or a metric: how events name it, and what people call it.
+ */
+export type Seat = { 
+/**
+ * `D2`.
+ */
+id: string, 
+/**
+ * What people call it.
+ */
+name: string, };
+
+/**
+ * Who sits on a committee, for the names beside what they say.
+ */
+export type Seats = { 
+/**
+ * What the committee is called.
+ */
+name: string, 
+/**
+ * Who attacks.
+ */
+critic: Seat, 
+/**
+ * Who defends and scores, in the order of their threads.
+ */
+decision_makers: Array<Seat>, 
+/**
+ * What is scored.
+ */
+metrics: Array<Seat>, };
 
 /**
  * The weight of a finding, lightest first.

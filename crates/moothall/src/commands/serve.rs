@@ -77,7 +77,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         // It ends after the runs, whose spans it sends.
         let done = CancellationToken::new();
         let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
-        end_on_signal(closing.clone())?;
+        let leave = end_on_signal(closing.clone())?;
         let link = match args.auth {
             AuthArg::Link => {
                 let code = login_code(local.accounts(), TeamName::local(), Scope::Admin).await;
@@ -86,9 +86,16 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             AuthArg::Tokens | AuthArg::None => None,
         };
         introduce(&origin, link.as_deref(), args);
-        let served = moothall_server::serve(listener, app, guard, Limits::default()).await;
+        let served = tokio::select! {
+            served = moothall_server::serve(listener, app, guard, Limits::default()) => served,
+            () = leave.cancelled() => Ok(()),
+        };
         closing.cancel();
-        moothall_server::Desk::shut_down(&*desk).await;
+        // Runs that nobody waits for can be resumed all the same.
+        tokio::select! {
+            () = moothall_server::Desk::shut_down(&*desk) => {}
+            () = leave.cancelled() => {}
+        }
         let _ = watching.await;
         done.cancel();
         if let Some(exporting) = exporting {
@@ -155,23 +162,31 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
     })
 }
 
-/// Ctrl-C, or a polite request of the system to end. A second one ends at once.
-fn end_on_signal(closing: CancellationToken) -> Result<(), CliError> {
+/// Ctrl-C, or a polite request of the system to end. What is returned is cancelled by a second one:
+/// then nothing is waited for.
+fn end_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliError> {
     let listen = |kind| {
         signal(kind)
             .map_err(|error| CliError::failed("signals cannot be listened to").with_source(error))
     };
     let (mut interrupt, mut terminate) =
         (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let leave = CancellationToken::new();
+    let leaving = leave.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        for token in [closing, leaving] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if !token.is_cancelled() {
+                token.cancel();
+                let words = "ending: runs under way stand still · again leaves at once";
+                terminal::note(&format!("\n{DIM}{words}{DIM:#}\n"));
+            }
         }
-        terminal::note(&format!("\n{DIM}ending: runs under way stand still{DIM:#}\n"));
-        closing.cancel();
     });
-    Ok(())
+    Ok(leave)
 }
 
 fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {

@@ -188,6 +188,10 @@ pub(crate) fn team(name: &str) -> TeamName {
 /// The status and the code of an answer; `-` where it is no problem.
 pub(crate) async fn told(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
+    // A stream goes on as long as its run.
+    if response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream") {
+        return (status, "-".to_owned());
+    }
     let text = response.text().await.unwrap();
     let body: Value = serde_json::from_str(&text).unwrap_or_default();
     (status, body["code"].as_str().unwrap_or("-").to_owned())
