@@ -413,6 +413,7 @@ pub struct Session {
     pub runs_at_once: Option<u32>,
     /// What their runs may cost within 24 hours.
     #[schemars(with = "Option<u64>")]
+    #[cfg_attr(test, ts(type = "number | null"))]
     pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests they may make in a minute.
     pub requests_a_minute: Option<u32>,
@@ -454,6 +455,7 @@ pub struct TokenSummary {
     pub runs_at_once: Option<u32>,
     /// What its runs may cost within 24 hours.
     #[schemars(with = "Option<u64>")]
+    #[cfg_attr(test, ts(type = "number | null"))]
     pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests it may make in a minute.
     pub requests_a_minute: Option<u32>,
@@ -489,6 +491,7 @@ pub struct MakeToken {
     pub runs_at_once: Option<u32>,
     /// What its runs may cost within 24 hours.
     #[schemars(with = "Option<u64>")]
+    #[cfg_attr(test, ts(type = "number | null"))]
     pub micro_usd_a_day: Option<MicroUsd>,
     /// Requests it may make in a minute.
     pub requests_a_minute: Option<u32>,

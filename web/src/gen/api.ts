@@ -5,6 +5,9 @@ import type { Envelope, Verdict } from "./run";
 /** Where a run stands. */
 export type RunState = "running" | "paused" | "finished" | "failed" | "cancelled";
 
+/** What somebody may do. */
+export type Scope = "read" | "run" | "review" | "admin";
+
 /**
  * Where a run stands after it was asked something.
  */
@@ -205,6 +208,48 @@ hint: string | null,
 default_model: string | null, };
 
 /**
+ * A token that was made. This is the only time it is shown.
+ */
+export type MadeToken = { 
+/**
+ * What it is called.
+ */
+id: string, 
+/**
+ * The token.
+ */
+token: string, };
+
+/**
+ * A token that shall be made.
+ */
+export type MakeToken = { 
+/**
+ * What it is for.
+ */
+label: string, 
+/**
+ * What it covers.
+ */
+scopes: Scope[], 
+/**
+ * How long it counts.
+ */
+days: number, 
+/**
+ * Runs it may have at once.
+ */
+runs_at_once?: number, 
+/**
+ * What its runs may cost within 24 hours.
+ */
+micro_usd_a_day: number | null, 
+/**
+ * Requests it may make in a minute.
+ */
+requests_a_minute?: number, };
+
+/**
  * Why a request is not answered as it was asked.
  */
 export type Problem = { 
@@ -316,6 +361,39 @@ id: string,
  * What people call it.
  */
 name: string, };
+
+/**
+ * Who is signed in.
+ */
+export type Session = { 
+/**
+ * The team they act for.
+ */
+team: string, 
+/**
+ * The token they came or signed in with.
+ */
+token: string | null, 
+/**
+ * What they may do.
+ */
+scopes: Scope[], 
+/**
+ * Runs they may have at once.
+ */
+runs_at_once?: number, 
+/**
+ * What their runs may cost within 24 hours.
+ */
+micro_usd_a_day: number | null, 
+/**
+ * Requests they may make in a minute.
+ */
+requests_a_minute?: number, 
+/**
+ * What a page sends as `X-Moothall-Page` when it changes something. Only for sessions.
+ */
+page_word?: string, };
 
 /**
  * What the program has and has not.
@@ -526,3 +604,62 @@ name: string,
  * It exists to show how this program works.
  */
 fictional: boolean, };
+
+/**
+ * The tokens of a team.
+ */
+export type TokenList = { 
+/**
+ * The oldest first.
+ */
+tokens: Array<TokenSummary>, };
+
+/**
+ * Whether a token counts.
+ */
+export type TokenState = "active" | "expired" | "revoked";
+
+/**
+ * A token, without its secret: that is kept nowhere.
+ */
+export type TokenSummary = { 
+/**
+ * What it is called.
+ */
+id: string, 
+/**
+ * What somebody wrote down about it.
+ */
+label: string, 
+/**
+ * What it covers.
+ */
+scopes: Scope[], 
+/**
+ * Whether it counts.
+ */
+state: TokenState, 
+/**
+ * When it was made.
+ */
+created_at: string, 
+/**
+ * When it ends.
+ */
+expires_at?: string, 
+/**
+ * When it was last used.
+ */
+last_used_at?: string, 
+/**
+ * Runs it may have at once.
+ */
+runs_at_once?: number, 
+/**
+ * What its runs may cost within 24 hours.
+ */
+micro_usd_a_day: number | null, 
+/**
+ * Requests it may make in a minute.
+ */
+requests_a_minute?: number, };

@@ -1,6 +1,7 @@
 //! `/login`, `/api/session`, `/api/logout`: how a browser signs in and out.
 
-use axum::extract::{Form, Query, State};
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Form, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::{Extension, Json};
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use super::cookies::page_word;
 use super::identify::OwnSession;
 use super::{SESSION_LASTS, now_ms};
+use crate::asked::Asked;
 use crate::wire::Session;
 use crate::{App, Problem, Who};
 
@@ -28,7 +30,7 @@ pub(crate) struct LoginForm {
 /// entered.
 pub(crate) async fn open(
     State(app): State<App>,
-    Query(query): Query<LoginQuery>,
+    Asked(query): Asked<LoginQuery>,
 ) -> Result<Response, Problem> {
     let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
     let code = Credential::sent(&code);
@@ -41,8 +43,9 @@ pub(crate) async fn open(
 /// Exchanges a token for a session.
 pub(crate) async fn enter(
     State(app): State<App>,
-    Form(form): Form<LoginForm>,
+    form: Result<Form<LoginForm>, FormRejection>,
 ) -> Result<Response, Problem> {
+    let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, ENTER)) };
     let token = Credential::sent(form.token.trim());
     let row = app.access.accounts.token(&token.sha256()).await?;
     let row = row.filter(|row| matches!(row.caller(now_ms()), Caller::Known(_)));

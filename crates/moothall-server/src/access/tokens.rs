@@ -1,14 +1,14 @@
 //! `/api/tokens`: the tokens of a team, for its administrators.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::{Caller, Limits, Owner, Scope, Scopes, TokenId};
 use moothall_store::{Credential, MAX_LABEL_BYTES, NewToken, Teams, TokenRow, random_token_id};
 
 use super::now_ms;
-use crate::router::Body;
+use crate::asked::{Body, Named};
 use crate::times::rfc3339;
 use crate::wire::{MadeToken, MakeToken, TokenList, TokenState, TokenSummary};
 use crate::{App, Problem, Who};
@@ -66,7 +66,7 @@ pub(crate) async fn make(
 pub(crate) async fn revoke(
     State(app): State<App>,
     who: Who,
-    Path(token): Path<String>,
+    Named(token): Named<String>,
 ) -> Result<Json<TokenSummary>, Problem> {
     let not_there = || {
         Problem::new(StatusCode::NOT_FOUND, "token-not-found", "there is no such token")

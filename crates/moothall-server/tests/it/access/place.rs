@@ -130,6 +130,8 @@ impl Place {
         let app = App::new(store.clone(), Arc::new(HalfDesk), feed, access, closing)
             .with_metrics(Arc::clone(&metrics));
         tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
+        // The first test of the process decides; any provider will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let no_redirect = reqwest::redirect::Policy::none();
         let client = Client::builder().no_proxy().redirect(no_redirect).build().unwrap();
         Self { base, store, metrics, client, _folder: folder }
@@ -186,6 +188,10 @@ pub(crate) fn team(name: &str) -> TeamName {
 /// The status and the code of an answer; `-` where it is no problem.
 pub(crate) async fn told(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
+    // A stream goes on as long as its run.
+    if response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream") {
+        return (status, "-".to_owned());
+    }
     let text = response.text().await.unwrap();
     let body: Value = serde_json::from_str(&text).unwrap_or_default();
     (status, body["code"].as_str().unwrap_or("-").to_owned())
