@@ -8,6 +8,7 @@ use moothall_core::access::Scope;
 use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
 
+use crate::shelf::Shelf;
 use crate::{Access, Desk, Feed, Metrics, Problem, Who};
 
 /// What a server is made of.
@@ -18,6 +19,7 @@ pub struct App {
     pub(crate) feed: Arc<Feed>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) shelf: Arc<Shelf>,
     pub(crate) options: Options,
     /// Cancelled when the server is about to end: streams say goodbye.
     pub(crate) closing: CancellationToken,
@@ -62,8 +64,16 @@ impl App {
         access: Access,
         closing: CancellationToken,
     ) -> Self {
-        let (access, metrics) = (Arc::new(access), Arc::default());
-        Self { store, desk, feed, access, metrics, options: Options::default(), closing }
+        Self {
+            store,
+            desk,
+            feed,
+            access: Arc::new(access),
+            metrics: Arc::default(),
+            shelf: Arc::default(),
+            options: Options::default(),
+            closing,
+        }
     }
 
     /// Counts in these metrics, which others may count in, too.

@@ -30,6 +30,7 @@ mod problem;
 mod reading;
 mod router;
 mod runs;
+mod shelf;
 mod stream;
 mod telemetry;
 mod times;

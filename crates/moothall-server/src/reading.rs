@@ -1,5 +1,7 @@
 //! What a run has written: conversations, documents, and reports for people who were not there.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,9 +9,10 @@ use axum::response::{IntoResponse as _, Response};
 use moothall_core::Sha256Hex;
 use moothall_core::access::Scope;
 use moothall_core::report::{self, Paper};
-use moothall_engine::{Consultation, RunRecord};
+use moothall_engine::Consultation;
 
 use crate::asked::Named;
+use crate::shelf::Reading;
 use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
 
@@ -20,7 +23,8 @@ pub(crate) async fn thread(
     Named((run, move_id, thread)): Named<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (_, consultation) = read(&app, &who, &run).await?;
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
     let seats = &consultation.view.input.committee.decision_makers;
     let place = seats.iter().position(|seat| seat.id.eq_ignore_ascii_case(&thread));
     let none = || Problem::not_found("there is no such thread in this run");
@@ -45,7 +49,8 @@ pub(crate) async fn artifacts(
     who: Who,
     Named(run): Named<String>,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let (_, consultation) = read(&app, &who, &run).await?;
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
     let files = report::artifacts(&consultation.view).into_iter();
     let artifacts =
         files.map(|(name, text)| ArtifactRef { name, bytes: text.len() as u64 }).collect();
@@ -59,7 +64,8 @@ pub(crate) async fn artifact(
     Named((run, name)): Named<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (_, consultation) = read(&app, &who, &run).await?;
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
     let text = report::artifacts(&consultation.view).remove(&name);
     let text = text.ok_or_else(|| {
         Problem::not_found("there is no such document in this run")
@@ -79,7 +85,8 @@ pub(crate) async fn fact(
     who: Who,
     Named((run, id)): Named<(String, String)>,
 ) -> Result<Json<CitedFact>, Problem> {
-    let (_, consultation) = read(&app, &who, &run).await?;
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
     let evidence = consultation.view.evidence();
     let none = || Problem::not_found("nothing in the evidence of this run is called that");
     let found = evidence.and_then(|evidence| report::cited(evidence, &id)).ok_or_else(none)?;
@@ -99,22 +106,23 @@ pub(crate) async fn export(
         return Err(Problem::not_found("there is no such thing of a run")
             .with_hint("exports are export.md, .csv, .json, .html and .pdf"));
     }
-    let (record, Consultation { view, facts }) = read(&app, &who, &run).await?;
-    let memo = || report::memo(&view, &facts);
+    let reading = read(&app, &who, &run).await?;
+    let Consultation { view, facts } = &reading.consultation;
+    let memo = || report::memo(view, facts);
     let (kind, bytes) = match form {
         "md" => ("text/markdown; charset=utf-8", report::markdown(&memo()).into_bytes()),
         "html" => ("text/html; charset=utf-8", report::html(&memo(), Paper::A4).into_bytes()),
-        "csv" => ("text/csv; charset=utf-8", report::scores_csv(&view).into_bytes()),
+        "csv" => ("text/csv; charset=utf-8", report::scores_csv(view).into_bytes()),
         "pdf" => ("application/pdf", app.desk.pdf(memo()).await?),
         _ => {
-            let pretty = format!("{:#}\n", report::export(&view));
+            let pretty = format!("{:#}\n", report::export(view));
             ("application/json", pretty.into_bytes())
         }
     };
     let mut response = tagged(&headers, kind, bytes);
     // HTML is looked at and printed; everything else is a file.
     if form != "html" {
-        let short: String = record.row.run_id.as_str().chars().take(13).collect();
+        let short: String = reading.record.row.run_id.as_str().chars().take(13).collect();
         let name = format!("attachment; filename=\"moothall-{short}.{form}\"");
         if let Ok(name) = HeaderValue::from_str(&name) {
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
@@ -123,16 +131,9 @@ pub(crate) async fn export(
     Ok(response)
 }
 
-async fn read(app: &App, who: &Who, run: &str) -> Result<(RunRecord, Consultation), Problem> {
+async fn read(app: &App, who: &Who, run: &str) -> Result<Arc<Reading>, Problem> {
     let row = app.find(who, Scope::Read, run).await?;
-    let record = RunRecord::read(&*app.store, &row.run_id).await?;
-    let none = || {
-        Problem::conflict("no-consultation", "only consultations have documents of this kind")
-            .with_hint("what a program did is in its snapshot and its events")
-    };
-    let consultation = Consultation::of(&record).ok_or_else(none)?;
-    let consultation = consultation.map_err(|error| Problem::internal(&error))?;
-    Ok((record, consultation))
+    app.shelf.read(app, &row).await
 }
 
 /// Bytes with a tag: whoever has them already is told so.
