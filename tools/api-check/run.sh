@@ -33,7 +33,11 @@ curl --silent --fail --header 'content-type: application/json' "$base/api/runs" 
 run=$(sed -E 's/.*"run_id":"([^"]+)".*/\1/' started)
 curl --silent --no-buffer "$base/api/runs/$run/events" >/dev/null
 
-"$tool/bin/schemathesis" run "$base/api/openapi.json" --exclude-path '/api/runs/{run}/events' --exclude-path '/api/runs/{run}/events.json' \
+cat >schemathesis.toml <<TOML
+[parameters]
+run = "$run"
+TOML
+"$tool/bin/schemathesis" --config-file schemathesis.toml run "$base/api/openapi.json" --exclude-path '/api/runs/{run}/events' --exclude-path '/api/runs/{run}/events.json' \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
     --max-examples 15 --generation-deterministic --no-color
 kill -0 "$server"

@@ -1,11 +1,11 @@
 //! What there is to know before a run: companies, facts, checks, prices, settings.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::router::Body;
+use crate::asked::{Asked, Body, Named};
 use crate::wire::{CheckText, CommitteeList, FactsQuery, Settings, StartConsult, TickerList};
 use crate::{App, Problem};
 
@@ -20,7 +20,7 @@ pub(crate) struct TickerQuery {
 
 pub(crate) async fn tickers(
     State(app): State<App>,
-    Query(query): Query<TickerQuery>,
+    Asked(query): Asked<TickerQuery>,
 ) -> Result<Json<TickerList>, Problem> {
     let words: String = query.q.trim().chars().take(MAX_WORDS).collect();
     app.desk.tickers(words).await.map(Json)
@@ -28,8 +28,8 @@ pub(crate) async fn tickers(
 
 pub(crate) async fn facts(
     State(app): State<App>,
-    Path(ticker): Path<String>,
-    Query(query): Query<FactsQuery>,
+    Named(ticker): Named<String>,
+    Asked(query): Asked<FactsQuery>,
 ) -> Result<Json<Value>, Problem> {
     app.desk.facts(ticker, query).await.map(Json)
 }

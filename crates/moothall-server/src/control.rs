@@ -1,7 +1,7 @@
 //! What a person does to a run: cancel, pause, resume, approve.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use moothall_core::RunId;
 use moothall_core::access::Scope;
@@ -9,7 +9,7 @@ use moothall_core::consult::{Approval, Ranked};
 use moothall_engine::{Consultation, RunRecord};
 use moothall_store::{RunRow, Wish};
 
-use crate::router::{Body, OptionalBody};
+use crate::asked::{Body, Named, OptionalBody};
 use crate::wire::{Accepted, ApproveMove, Approved, ResumeRun};
 use crate::{App, Problem, Who};
 
@@ -20,7 +20,7 @@ const MAX_NOTE_CHARS: usize = 2_000;
 pub(crate) async fn cancel(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
@@ -32,7 +32,7 @@ pub(crate) async fn cancel(
 pub(crate) async fn pause(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
@@ -46,7 +46,7 @@ pub(crate) async fn pause(
 pub(crate) async fn resume(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
     OptionalBody(request): OptionalBody<ResumeRun>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let row = app.find(&who, Scope::Run, &run).await?;
@@ -62,7 +62,7 @@ pub(crate) async fn resume(
 pub(crate) async fn approve(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
     Body(request): Body<ApproveMove>,
 ) -> Result<Json<Approved>, Problem> {
     let row = app.find(&who, Scope::Review, &run).await?;

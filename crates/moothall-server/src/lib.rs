@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 
 mod app;
+mod asked;
 mod assets;
 mod caller;
 mod company;

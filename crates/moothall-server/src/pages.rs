@@ -1,13 +1,14 @@
 //! `GET /api/runs/{run}/events.json`: the same events for whoever cannot hold a stream.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use moothall_core::RunId;
 use moothall_core::access::Scope;
 use moothall_store::StoredEvent;
 use serde::Deserialize;
 use std::time::Duration;
 
+use crate::asked::{Asked, Named};
 use crate::feed::envelope;
 use crate::stream::{beyond_head, cursor};
 use crate::wire::EventPage;
@@ -28,8 +29,8 @@ pub(crate) struct PageQuery {
 pub(crate) async fn events_json(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
-    Query(query): Query<PageQuery>,
+    Named(run): Named<String>,
+    Asked(query): Asked<PageQuery>,
 ) -> Result<Json<EventPage>, Problem> {
     let row = app.find(&who, Scope::Read, &run).await?;
     let after = cursor(query.after.as_deref())?;

@@ -1,7 +1,7 @@
 //! What a run has written: conversations, documents, and reports for people who were not there.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::Sha256Hex;
@@ -9,6 +9,7 @@ use moothall_core::access::Scope;
 use moothall_core::report::{self, Paper};
 use moothall_engine::{Consultation, RunRecord};
 
+use crate::asked::Named;
 use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
 
@@ -16,7 +17,7 @@ use crate::{App, Problem, Who};
 pub(crate) async fn thread(
     State(app): State<App>,
     who: Who,
-    Path((run, move_id, thread)): Path<(String, String, String)>,
+    Named((run, move_id, thread)): Named<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (_, consultation) = read(&app, &who, &run).await?;
@@ -42,7 +43,7 @@ pub(crate) async fn thread(
 pub(crate) async fn artifacts(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
 ) -> Result<Json<ArtifactList>, Problem> {
     let (_, consultation) = read(&app, &who, &run).await?;
     let files = report::artifacts(&consultation.view).into_iter();
@@ -55,7 +56,7 @@ pub(crate) async fn artifacts(
 pub(crate) async fn artifact(
     State(app): State<App>,
     who: Who,
-    Path((run, name)): Path<(String, String)>,
+    Named((run, name)): Named<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (_, consultation) = read(&app, &who, &run).await?;
@@ -76,7 +77,7 @@ pub(crate) async fn artifact(
 pub(crate) async fn fact(
     State(app): State<App>,
     who: Who,
-    Path((run, id)): Path<(String, String)>,
+    Named((run, id)): Named<(String, String)>,
 ) -> Result<Json<CitedFact>, Problem> {
     let (_, consultation) = read(&app, &who, &run).await?;
     let evidence = consultation.view.evidence();
@@ -90,7 +91,7 @@ pub(crate) async fn fact(
 pub(crate) async fn export(
     State(app): State<App>,
     who: Who,
-    Path((run, file)): Path<(String, String)>,
+    Named((run, file)): Named<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let form = file.strip_prefix("export.").unwrap_or_default();

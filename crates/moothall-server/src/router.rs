@@ -5,16 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
-use axum::{Json, Router};
 use moothall_core::access::Scope;
 use moothall_store::{RunFilter, Teams};
-use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -171,55 +169,4 @@ fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!(target: "moothall::server", "a request panicked");
     let words = "something broke on the way";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", words).into_response()
-}
-
-/// The JSON of a request, or a problem that says what is wrong with it.
-#[derive(Debug)]
-pub(crate) struct Body<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let Json(value) = Json::<T>::from_request(request, state).await.map_err(unreadable)?;
-        Ok(Self(value))
-    }
-}
-
-/// The same, for a request that may have no body.
-#[derive(Debug)]
-pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        // A browser says so where it sends nothing, too; JSON is what cannot be sent by a form.
-        let length = request.headers().get(header::CONTENT_LENGTH);
-        let is_empty = length.is_none_or(|length| length == "0")
-            && !request.headers().contains_key(header::TRANSFER_ENCODING);
-        match is_empty {
-            true => Ok(Self(None)),
-            false => Body::from_request(request, state).await.map(|Body(value)| Self(Some(value))),
-        }
-    }
-}
-
-fn unreadable(rejection: JsonRejection) -> Problem {
-    let status = rejection.status();
-    let code = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not-json",
-        StatusCode::PAYLOAD_TOO_LARGE => "too-large",
-        StatusCode::UNPROCESSABLE_ENTITY => "bad-body",
-        _ => "bad-request",
-    };
-    let hint = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
-        _ => None,
-    };
-    let problem = Problem::new(status, code, rejection.body_text());
-    match hint {
-        Some(hint) => problem.with_hint(hint),
-        None => problem,
-    }
 }

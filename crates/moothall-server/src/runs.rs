@@ -1,7 +1,7 @@
 //! `/api/runs`: starting runs, listing them, and where one stands.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::Scope;
@@ -12,8 +12,8 @@ use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, Teams};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::asked::{Asked, Body, Named};
 use crate::feed::envelope;
-use crate::router::Body;
 use crate::times::rfc3339;
 use crate::wire::{RunList, RunSummary, StartRun, Started};
 use crate::{App, Begun, Once, Order, Problem, Who};
@@ -36,7 +36,7 @@ pub(crate) struct ListQuery {
 pub(crate) async fn list(
     State(app): State<App>,
     who: Who,
-    Query(query): Query<ListQuery>,
+    Asked(query): Asked<ListQuery>,
 ) -> Result<Json<RunList>, Problem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     let teams = Teams::Only(who.owner()?.team);
@@ -69,7 +69,7 @@ fn is_driven(app: &App, row: &RunRow) -> bool {
 pub(crate) async fn snapshot(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
+    Named(run): Named<String>,
 ) -> Result<Json<RunView>, Problem> {
     let row = app.find(&who, Scope::Read, &run).await?;
     let mut view = RunView::empty(about(&app, &row));

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::app::BUILD;
+use crate::asked::{Asked, Named};
 use crate::feed::frame;
 use crate::{App, Problem, Who};
 
@@ -32,8 +33,8 @@ pub(crate) struct Cursor {
 pub(crate) async fn events(
     State(app): State<App>,
     who: Who,
-    Path(run): Path<String>,
-    Query(query): Query<Cursor>,
+    Named(run): Named<String>,
+    Asked(query): Asked<Cursor>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let row = app.find(&who, Scope::Read, &run).await?;

@@ -191,12 +191,16 @@ pub(crate) fn failure(error: SandboxError) -> CliError {
         SandboxError::Request(_) => CliError::usage("the program was not run"),
         _ => CliError::failed("the program was not run"),
     }
-    .with_source(error);
+    .with_source(error)
+    .with_code(NO_SANDBOX);
     match hint {
         Some(hint) => failed.with_hint(hint),
         None => failed,
     }
 }
+
+/// What programs that ask over HTTP are told where nothing can be run on this machine.
+pub(crate) const NO_SANDBOX: &str = "no-sandbox";
 
 /// The cure for what a sandbox lacks.
 pub(crate) fn hint(error: &SandboxError) -> Option<String> {

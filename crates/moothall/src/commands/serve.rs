@@ -48,11 +48,18 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             Pace::of(args.pace),
         ));
         let app = App::new(local.store.clone(), desk.clone(), feed, closing.clone());
-        end_on_signal(closing.clone())?;
+        let leave = end_on_signal(closing.clone())?;
         introduce(address, args);
-        let served = moothall_server::serve(listener, app, Limits::default()).await;
+        let served = tokio::select! {
+            served = moothall_server::serve(listener, app, Limits::default()) => served,
+            () = leave.cancelled() => Ok(()),
+        };
         closing.cancel();
-        moothall_server::Desk::shut_down(&*desk).await;
+        // Runs that nobody waits for can be resumed all the same.
+        tokio::select! {
+            () = moothall_server::Desk::shut_down(&*desk) => {}
+            () = leave.cancelled() => {}
+        }
         let _ = watching.await;
         local.close().await;
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
@@ -91,23 +98,31 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
     })
 }
 
-/// Ctrl-C, or a polite request of the system to end. A second one ends at once.
-fn end_on_signal(closing: CancellationToken) -> Result<(), CliError> {
+/// Ctrl-C, or a polite request of the system to end. What is returned is cancelled by a second one:
+/// then nothing is waited for.
+fn end_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliError> {
     let listen = |kind| {
         signal(kind)
             .map_err(|error| CliError::failed("signals cannot be listened to").with_source(error))
     };
     let (mut interrupt, mut terminate) =
         (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let leave = CancellationToken::new();
+    let leaving = leave.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        for token in [closing, leaving] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if !token.is_cancelled() {
+                token.cancel();
+                let words = "ending: runs under way stand still · again leaves at once";
+                terminal::note(&format!("\n{DIM}{words}{DIM:#}\n"));
+            }
         }
-        terminal::note(&format!("\n{DIM}ending: runs under way stand still{DIM:#}\n"));
-        closing.cancel();
     });
-    Ok(())
+    Ok(leave)
 }
 
 fn introduce(address: SocketAddr, args: &ServeArgs) {

@@ -27,15 +27,15 @@ impl Drop for Server {
 
 impl Server {
     fn start(world: &World, more: &[&str]) -> Self {
-        let usual = ["serve", "--addr", "127.0.0.1:0", "--model", "demo"];
-        let mut child =
-            world.command(&[&usual, more].concat()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         // Nothing is encrypted on one machine, but no client is made without.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // Nobody else is asked about an address of this machine.
         let client = Client::builder().no_proxy().build().unwrap();
+        let usual = ["serve", "--addr", "127.0.0.1:0", "--model", "demo"];
+        let mut command = world.command(&[&usual, more].concat());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { child, base: line.trim().to_owned(), client }
     }
 
@@ -228,8 +228,11 @@ fn killed_server_leaves_a_run_that_goes_on_and_asks_nothing_twice() {
     let mut server = Server::start(&world, &["--pace", "0.2"]);
     let run = runtime().block_on(async {
         let run = server.consult(json!({})).await;
-        let page = format!("/api/runs/{run}/events.json?after=30&wait=20");
-        while server.json(&page).await["head_seq"].as_u64().unwrap() < 31 {}
+        let mut head = 0;
+        while head < 30 {
+            let page = format!("/api/runs/{run}/events.json?after={head}&wait=20");
+            head = server.json(&page).await["head_seq"].as_u64().unwrap();
+        }
         run
     });
     signal(&server.child, "KILL");

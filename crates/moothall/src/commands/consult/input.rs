@@ -74,9 +74,9 @@ fn label(folder: &Path) -> Result<String, CliError> {
 pub(super) fn refusal(error: InvalidConsult) -> CliError {
     let refused = CliError::usage(error.to_string());
     match error {
-        InvalidConsult::Ticker(_) => {
-            refused.with_hint("write it as it is listed, such as AAPL or BRK-B")
-        }
+        InvalidConsult::Ticker(_) => refused
+            .with_hint("write it as it is listed, such as AAPL or BRK-B")
+            .with_code("bad-ticker"),
         InvalidConsult::Moves { .. } => {
             refused.with_hint("a committee of your own may propose more: `moothall committee new`")
         }

@@ -27,6 +27,7 @@ use crate::commands::resume::unlocked;
 use crate::commands::{consult, facts, run};
 use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
+use crate::isolation::NO_SANDBOX;
 use crate::local::{self, Local, now_ms};
 use crate::notice::{self, News};
 use crate::pace::Pace;
@@ -321,9 +322,9 @@ impl Desk for ProgramDesk {
     fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             let driving = std::mem::take(&mut *self.driving());
-            for (run_id, task) in driving.iter().filter(|(_, task)| !task.is_finished()) {
+            for (run_id, _) in driving.iter().filter(|(_, task)| !task.is_finished()) {
+                // One that has just ended needs no wish.
                 let _ = self.local.store.ask(run_id, Wish::Pause).await;
-                let _ = task;
             }
             let until = tokio::time::Instant::now() + PATIENCE;
             for (_, task) in driving {
@@ -347,6 +348,7 @@ fn problem(error: CliError) -> Problem {
     };
     let status = match error.code {
         Some("unknown-ticker") => StatusCode::NOT_FOUND,
+        Some(NO_SANDBOX) => StatusCode::CONFLICT,
         _ => status,
     };
     let problem = Problem::new(status, error.code.unwrap_or(code), error.words());

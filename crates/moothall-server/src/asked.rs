@@ -1,0 +1,93 @@
+//! What a request says, read; or a problem that says what is wrong with it.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::Problem;
+
+/// What stands in braces in the address.
+#[derive(Debug)]
+pub(crate) struct Named<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = Path::<T>::from_request_parts(parts, state).await;
+        let Path(value) = named.map_err(|rejection: PathRejection| {
+            Problem::new(rejection.status(), "bad-address", rejection.body_text())
+        })?;
+        Ok(Self(value))
+    }
+}
+
+/// What stands behind the question mark.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let asked = Query::<T>::from_request_parts(parts, state).await;
+        let Query(value) = asked.map_err(|rejection: QueryRejection| {
+            Problem::new(rejection.status(), "bad-query", rejection.body_text())
+        })?;
+        Ok(Self(value))
+    }
+}
+
+/// The JSON of a request, or a problem that says what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Json(value) = Json::<T>::from_request(request, state).await.map_err(unreadable)?;
+        Ok(Self(value))
+    }
+}
+
+/// The same, for a request that may have no body.
+#[derive(Debug)]
+pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        // A browser says so where it sends nothing, too; JSON is what cannot be sent by a form.
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let is_empty = length.is_none_or(|length| length == "0")
+            && !request.headers().contains_key(header::TRANSFER_ENCODING);
+        match is_empty {
+            true => Ok(Self(None)),
+            false => Body::from_request(request, state).await.map(|Body(value)| Self(Some(value))),
+        }
+    }
+}
+
+fn unreadable(rejection: JsonRejection) -> Problem {
+    let status = rejection.status();
+    let code = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not-json",
+        StatusCode::PAYLOAD_TOO_LARGE => "too-large",
+        StatusCode::UNPROCESSABLE_ENTITY => "bad-body",
+        _ => "bad-request",
+    };
+    let hint = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
+        _ => None,
+    };
+    let problem = Problem::new(status, code, rejection.body_text());
+    match hint {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    }
+}
