@@ -2,7 +2,7 @@
 import { connect, createServer, type Server as Net, type Socket } from "node:net";
 import type { Page } from "@playwright/test";
 import type { RunView } from "../src/gen/run";
-import { expect, Server, signIn, startRun, test, viewOf, watch } from "./server";
+import { expect, Server, startRun, test, viewOf, visit, watch } from "./server";
 
 test.describe.configure({ mode: "default" });
 test.setTimeout(120_000);
@@ -55,7 +55,7 @@ test("a stream that is cut every sixty events loses and doubles nothing", async 
   try {
     const page = await (await browser.newContext()).newPage();
     const address = `http://127.0.0.1:${between.port}`;
-    await page.goto(server.loginLink().replace(server.url, address));
+    await page.goto(`${address}/settings`);
     const run = await startRun(page, server);
     await page.goto(`${address}/runs/${run}`);
     await ended(page);
@@ -70,7 +70,7 @@ test("a stream that is cut every sixty events loses and doubles nothing", async 
 test("a server that is killed and comes back is found again", async ({ page }) => {
   const server = await Server.make(PACE);
   try {
-    await signIn(page, server);
+    await visit(page, server);
     const run = await startRun(page, server);
     await page.goto(`${server.url}/runs/${run}?layer=3`);
     await isLive(page);
@@ -79,7 +79,7 @@ test("a server that is killed and comes back is found again", async ({ page }) =
     await expect(page.locator("[data-link=waiting]")).toBeVisible();
     await expect(page.locator("[data-stale]")).toBeAttached();
     await server.start();
-    await signIn(page, server);
+    await visit(page, server);
     await page.goto(`${server.url}/runs/${run}?layer=3`);
     await page
       .getByRole("button", { name: "Resume" })
@@ -96,7 +96,7 @@ test("a server that is killed and comes back is found again", async ({ page }) =
 test("a server that stands still is noticed, and found again when it goes on", async ({ page }) => {
   const server = await Server.make(PACE);
   try {
-    await signIn(page, server);
+    await visit(page, server);
     const run = await startRun(page, server);
     await page.clock.install();
     await page.goto(`${server.url}/runs/${run}`);
@@ -118,7 +118,7 @@ test("nine tabs follow one run, and a tenth page still loads", async ({ context 
   const server = await Server.make(PACE);
   try {
     const first = await context.newPage();
-    await signIn(first, server);
+    await visit(first, server);
     const run = await startRun(first, server);
     const pages: Page[] = [];
     for (let i = 0; i < 9; i += 1) {

@@ -1,7 +1,7 @@
 // Writes the pictures of the documentation, by the real program: `cargo xtask web --gallery`.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { expect, Server, signIn, startRun, test } from "./server";
+import { expect, Server, startRun, test, visit } from "./server";
 
 const folder = process.env["MOOTHALL_GALLERY"];
 
@@ -23,7 +23,7 @@ test("pictures", async ({ browser, finished, server }, info) => {
         await page.evaluate(() => document.fonts.ready);
         await page.screenshot({ path: join(to, `${name}-${wide ? "wide" : "phone"}-${theme}.png`) });
       };
-      await signIn(page, server);
+      await visit(page, server);
       await page.goto(`${server.url}/`);
       await expect(page.getByText(/Newest filing/)).toBeVisible();
       await shoot("start");
@@ -35,7 +35,7 @@ test("pictures", async ({ browser, finished, server }, info) => {
         await expect(page.getByRole("row", { name: /Revenue / })).toBeVisible();
         await shoot("gather");
       }
-      await signIn(page, slow);
+      await visit(page, slow);
       const run = await startRun(page, slow, { rounds: 10, parallel_moves: 3 });
       await page.goto(`${slow.url}/runs/${run}?layer=3`);
       await expect(page.locator(".lane .sc").nth(4)).toBeVisible({ timeout: 90_000 });

@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 import type { Thread } from "../src/gen/api";
 import type { RunView } from "../src/gen/run";
-import { expect, Server, signIn, test, watch } from "./server";
+import { expect, Server, test, visit, watch } from "./server";
 
 const HTML = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script><b>bold</b>`;
 const BIDI = "safe \u202Eevil\u202C \u2066hidden\u2069 \u200Bzero";
@@ -79,7 +79,7 @@ test("words of models are text on every screen", async ({ page, trouble, finishe
 test("a task with markup in it is a title with text in it", async ({ page }) => {
   const server = await Server.make("0", "with images");
   try {
-    await signIn(page, server);
+    await visit(page, server);
     const trouble = watch(page);
     await page.goto(`${server.url}/tasks`);
     await page.getByRole("textbox", { name: "Task" }).fill(`${HTML} print 1`);

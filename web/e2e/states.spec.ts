@@ -1,4 +1,4 @@
-import { expect, Server, signIn, startRun, test, watch } from "./server";
+import { expect, Server, startRun, test, visit, watch } from "./server";
 
 test("a ticker that nobody knows is said so, and nothing starts", async ({ page, trouble }) => {
   await page.goto("/");
@@ -22,7 +22,7 @@ test("a run that does not exist is said so", async ({ page, trouble }) => {
 test("a first visit says how to begin", async ({ page }) => {
   const server = await Server.make();
   try {
-    await signIn(page, server);
+    await visit(page, server);
     const trouble = watch(page);
     await page.goto(`${server.url}/`);
     await expect(page.getByText("Nothing has been on trial yet")).toBeVisible();
@@ -35,7 +35,7 @@ test("a first visit says how to begin", async ({ page }) => {
 test("a run can be paused, resumed and stopped", async ({ page }) => {
   const server = await Server.make("0.04");
   try {
-    await signIn(page, server);
+    await visit(page, server);
     const run = await startRun(page, server);
     await page.goto(`${server.url}/runs/${run}`);
     await page.getByRole("button", { name: "Pause" }).click();

@@ -31,22 +31,26 @@ export async function post<T>(path: string, body: unknown = {}, headers: Record<
   const word = await pageWord();
   const response = await send(path, {
     method: "POST",
-    headers: { "content-type": "application/json", ...(word === "" ? {} : { "x-moothall-page": word }), ...headers },
+    headers: { "content-type": "application/json", ...(word && { "x-moothall-page": word }), ...headers },
     body: JSON.stringify(body),
   });
   const text = await response.text();
   return (text === "" ? {} : JSON.parse(text)) as T;
 }
 
-let word: string | undefined;
-
-/** What our own page says beside the cookie when it changes something; empty where nobody is signed in. */
-async function pageWord(): Promise<string> {
-  if (word === undefined) {
-    const session = await get<{ page_word?: string | null }>("/api/session");
-    word = session.page_word ?? "";
+/**
+ * The word that only a page of this server can know. A request that changes something carries it beside the cookie,
+ * which a browser would send for a page of somebody else, too. Servers where nobody signs in have none.
+ */
+async function pageWord(): Promise<string | undefined> {
+  try {
+    const response = await fetch("/api/session", { credentials: "same-origin", cache: "no-store" });
+    if (!response.ok) return undefined;
+    const { page_word } = (await response.json()) as { page_word?: string | null };
+    return page_word ?? undefined;
+  } catch {
+    return undefined;
   }
-  return word;
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
@@ -58,7 +62,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     throw new Problem(0, "offline", "The server does not answer.", "Is `moothall serve` still running?");
   }
   if (response.ok) return response;
-  // A page that can be signed in to works without scripts.
+  // The server's own page, which says how to come in.
   if (response.status === 401) location.assign("/login");
   throw await problemOf(response);
 }
