@@ -1,5 +1,5 @@
 // The real program, one for each worker, with a data folder of its own. Tests may stop, kill and start it again.
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
