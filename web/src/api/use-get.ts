@@ -61,7 +61,10 @@ export function useGet<T>(path: string | null, version: unknown = 0, as: "json" 
   }, [path, as]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says when to read, not what
-  useEffect(() => reader.current?.read(), [path, as, version]);
+  useEffect(() => {
+    // In braces: what an effect returns is called when it ends, and this is a promise.
+    reader.current?.read();
+  }, [path, as, version]);
 
   const reload = useCallback(() => reader.current?.read(), []);
   if (state.path !== path)
