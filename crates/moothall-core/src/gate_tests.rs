@@ -95,7 +95,7 @@ fn a_specific_secret_is_rejected_and_not_echoed() {
     };
     let verdict = verdict_of(&change);
     let written = format!("{verdict:?} {}", serde_json::to_string(&verdict).unwrap());
-    for part in token[4..].as_bytes().chunks_exact(8) {
+    for part in token.as_bytes()[4..].chunks_exact(8) {
         assert!(!written.contains(std::str::from_utf8(part).unwrap()));
     }
 }

@@ -5,14 +5,15 @@
 //! a misspelt limit would otherwise be no limit.
 
 mod file;
+mod globs;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use self::file::{ExceptionFile, File};
+use self::globs::Globs;
 use super::rule::{Action, Rule};
 use crate::Sha256Hex;
 use crate::drafts::{Limits as DraftLimits, RelPath, Reviewers};
@@ -202,13 +203,6 @@ pub struct Policy {
     hash: Sha256Hex,
 }
 
-/// Patterns, and what matches them.
-#[derive(Debug, Clone)]
-struct Globs {
-    texts: Vec<String>,
-    set: GlobSet,
-}
-
 /// What workers never change, whatever a policy says: the view that is made for them.
 const ALWAYS_DENIED: &str = "_handoff/**";
 
@@ -230,10 +224,9 @@ const DAY: u64 = 24 * 60 * 60 * SECOND;
 impl Policy {
     /// The policy where no file says anything.
     pub fn built_in() -> Self {
-        let empty = || Globs { texts: Vec::new(), set: GlobSet::empty() };
         let globs = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-            Globs::new(texts).unwrap_or_else(|_| empty())
+            Globs::new(texts).unwrap_or_else(|_| Globs::everything())
         };
         Self {
             limits: Numbers {
@@ -342,7 +335,7 @@ impl Policy {
         for globs in &self.allow {
             match globs.matching(path).first() {
                 Some(text) => said.push(format!("allow {text}")),
-                None => said.push(format!("not in allow [{}]", globs.texts.join(", "))),
+                None => said.push(format!("not in allow [{}]", globs.texts().join(", "))),
             }
         }
         said
@@ -483,32 +476,6 @@ impl Policy {
 enum Rank {
     Highest,
     Below,
-}
-
-impl Globs {
-    fn new(texts: Vec<String>) -> Result<Self, String> {
-        let mut set = GlobSetBuilder::new();
-        for text in &texts {
-            // Some file systems fold case, and a rule must hold on all of them.
-            let glob =
-                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
-            set.add(glob.map_err(|error| format!("pattern `{text}`: {}", error.kind()))?);
-        }
-        let set = set.build().map_err(|error| format!("patterns: {}", error.kind()))?;
-        Ok(Self { texts, set })
-    }
-
-    fn and(&self, more: Vec<String>) -> Result<Self, String> {
-        Self::new(self.texts.iter().cloned().chain(more).collect())
-    }
-
-    fn has(&self, path: &RelPath) -> bool {
-        self.set.is_match(path.as_str())
-    }
-
-    fn matching(&self, path: &RelPath) -> Vec<&str> {
-        self.set.matches(path.as_str()).into_iter().map(|at| self.texts[at].as_str()).collect()
-    }
 }
 
 /// Reads `90s`, `10m`, `12h` or `7d` as milliseconds.

@@ -419,7 +419,7 @@ fn a_finding_names_the_line_and_not_the_value() {
         sha256: Sha256Hex::of(token.as_bytes()),
         fingerprint: key().fingerprint(token.as_bytes()),
     };
-    assert_eq!(seen, [expected.clone()]);
+    assert_eq!(seen, std::slice::from_ref(&expected));
     assert!(!format!("{expected:?}").contains(&token[4..20]));
     let other = FingerprintKey::new([8; 32]);
     assert_ne!(other.fingerprint(token.as_bytes()), expected.fingerprint);

@@ -108,10 +108,7 @@ impl DraftStore {
         progress: Progress,
     ) -> Result<(), DraftError> {
         self.at(Point::AfterIntent)?;
-        let (end, failure) = match self.carry_out(&intent.steps, progress) {
-            Ok(end) => (end, None),
-            Err((end, error)) => (end, Some(error)),
-        };
+        let (end, failure) = self.carry_out(&intent.steps, progress);
         self.at(Point::BeforeEnd)?;
         self.tell(inner, caller, Command::End { drafts: intent.drafts.clone(), end })?;
         match failure {
@@ -121,7 +118,7 @@ impl DraftStore {
     }
 
     /// Step by step. What is in the way takes everything back.
-    fn carry_out(&self, steps: &[Step], progress: Progress) -> Result<End, (End, DraftError)> {
+    fn carry_out(&self, steps: &[Step], progress: Progress) -> (End, Option<DraftError>) {
         let conflict =
             |step: &Step, found, left| End::Conflict { path: step.path.clone(), found, left };
         let mut done: Vec<&Step> = Vec::new();
@@ -141,7 +138,7 @@ impl DraftStore {
                 Ok(Carried::Done) => done.push(step),
                 Ok(Carried::Found(found)) => {
                     let left = self.take_back(&done);
-                    return Ok(conflict(step, found, left));
+                    return (conflict(step, found, left), None);
                 }
                 Err(error) => {
                     // How far the step came is not known: its staging file goes first, then
@@ -153,11 +150,11 @@ impl DraftStore {
                         done.push(step);
                     }
                     let left = self.take_back(&done);
-                    return Err((conflict(step, None, left), error));
+                    return (conflict(step, None, left), Some(error));
                 }
             }
         }
-        Ok(End::Done)
+        (End::Done, None)
     }
 
     /// Puts files back that still are what we made of them; the others are named.

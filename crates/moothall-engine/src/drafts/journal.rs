@@ -77,6 +77,7 @@ impl Journal {
         };
         let lock = make().map_err(DraftError::io("the journal cannot be opened"))?;
         let signer = Signer::open(state)?;
+        let (signed_at, signed_ms) = signer.last();
         Ok(Self {
             folder,
             lock,
@@ -84,8 +85,8 @@ impl Journal {
             head: Head::start(),
             number: 1,
             offset: 0,
-            signed_at: 0,
-            signed_ms: 0,
+            signed_at,
+            signed_ms,
             rotate_at: ROTATE_AT,
             broken: false,
         })
@@ -149,7 +150,7 @@ impl Journal {
         if self.offset >= self.rotate_at {
             self.rotate(record.ts, reached)?;
         }
-        let due = self.head.seq - self.signed_at >= CHECKPOINT_EVERY
+        let due = self.head.seq.saturating_sub(self.signed_at) >= CHECKPOINT_EVERY
             || record.ts.saturating_sub(self.signed_ms) >= CHECKPOINT_AFTER_MS;
         if due {
             self.sign(record.ts)?;

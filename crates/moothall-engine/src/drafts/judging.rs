@@ -177,7 +177,7 @@ impl DraftStore {
             None => Ok::<_, DraftError>(None),
         };
         let rename_to = draft.change.rename_to.clone();
-        let new = rename_to.as_ref().or(draft.base.is_none().then_some(&draft.path));
+        let new = rename_to.as_ref().or_else(|| draft.base.is_none().then_some(&draft.path));
         let twins = match new {
             Some(path) => self.workspace.twins(path)?,
             None => Vec::new(),

@@ -78,6 +78,19 @@ impl Signer {
         write().map_err(DraftError::io("a checkpoint cannot be written"))
     }
 
+    /// The record of the last checkpoint and when it was written, in milliseconds since 1970; zeros
+    /// where there is none. Only to know when the next one is due.
+    pub(super) fn last(&self) -> (u64, u64) {
+        let Ok(entries) = fs_err::read_dir(&self.folder) else { return (0, 0) };
+        let of = |path: PathBuf| {
+            let seq: u64 = path.file_stem()?.to_str()?.parse().ok()?;
+            let written = fs_err::metadata(&path).ok()?.modified().ok()?;
+            let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
+            Some((seq, since.as_millis() as u64))
+        };
+        entries.flatten().filter_map(|entry| of(entry.path())).max().unwrap_or((0, 0))
+    }
+
     /// All checkpoints: the hash of the record that each names. One whose signature is not ours is
     /// an error, because somebody put it there.
     pub(super) fn notes(&self) -> Result<BTreeMap<u64, Sha256Hex>, DraftError> {

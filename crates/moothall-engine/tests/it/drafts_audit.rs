@@ -47,7 +47,7 @@ fn a_changed_deleted_or_moved_record_is_found_where_it_is_and_nothing_opens() {
     deleted.remove(2);
     put(&world, &deleted);
     damaged_at(&world, 3);
-    let mut moved = whole.clone();
+    let mut moved = whole;
     moved.swap(1, 2);
     put(&world, &moved);
     damaged_at(&world, 2);

@@ -77,7 +77,7 @@ fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
                 fs_err::rename(&staged, &path).unwrap();
                 std::thread::sleep(Duration::from_millis(1));
                 let now = fs_err::read_to_string(&path).unwrap();
-                if now != text && now != format!("{}draft\n", text) {
+                if now != text && now != format!("{text}draft\n") {
                     lost += 1;
                 }
             }

@@ -222,7 +222,8 @@ fn difference(base: &str, after: &str, beside: &mut BTreeMap<usize, Vec<String>>
                     ChangeTag::Insert => ('+', GREEN),
                     ChangeTag::Equal => (' ', Style::new()),
                 };
-                let number = change.new_index().or(change.old_index()).map_or(0, |at| at + 1);
+                let number =
+                    change.new_index().or_else(|| change.old_index()).map_or(0, |at| at + 1);
                 let mut line = String::new();
                 let mut left = LINE_CHARS;
                 for (emphasised, part) in change.iter_strings_lossy() {

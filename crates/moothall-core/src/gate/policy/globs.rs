@@ -1,0 +1,54 @@
+//! Patterns of paths.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::drafts::RelPath;
+
+/// Patterns, and what matches them.
+#[derive(Debug, Clone)]
+pub(super) struct Globs {
+    texts: Vec<String>,
+    set: Option<GlobSet>,
+}
+
+impl Globs {
+    /// What every path matches: for patterns of ours that do not compile, which a test would show.
+    /// A list that denies or protects too much is safe.
+    pub(super) fn everything() -> Self {
+        Self { texts: vec!["**".to_owned()], set: None }
+    }
+
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
+        let mut set = GlobSetBuilder::new();
+        for text in &texts {
+            // Some file systems fold case, and a rule must hold on all of them.
+            let glob =
+                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
+            set.add(glob.map_err(|error| format!("pattern `{text}`: {}", error.kind()))?);
+        }
+        let set = set.build().map_err(|error| format!("patterns: {}", error.kind()))?;
+        Ok(Self { texts, set: Some(set) })
+    }
+
+    pub(super) fn and(&self, more: Vec<String>) -> Result<Self, String> {
+        Self::new(self.texts.iter().cloned().chain(more).collect())
+    }
+
+    pub(super) fn has(&self, path: &RelPath) -> bool {
+        self.set.as_ref().is_none_or(|set| set.is_match(path.as_str()))
+    }
+
+    pub(super) fn matching(&self, path: &RelPath) -> Vec<&str> {
+        match &self.set {
+            Some(set) => {
+                let found = set.matches(path.as_str());
+                found.into_iter().map(|at| self.texts[at].as_str()).collect()
+            }
+            None => self.texts.iter().map(String::as_str).collect(),
+        }
+    }
+}
