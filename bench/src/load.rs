@@ -48,11 +48,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
-        let server = Server::start(&args.program, folder.path(), "0.8")?;
+        let server = Server::start(&args.program, folder.path(), "2.5")?;
         one_run(&server, &load).await?;
         drop(server);
         let folder = tempfile::tempdir()?;
-        let server = Server::start(&args.program, folder.path(), "0.5")?;
+        let server = Server::start(&args.program, folder.path(), "2.5")?;
         many_runs(&server, &load).await
     })
 }
@@ -138,24 +138,26 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
     let mut ended = false;
     while let Some(bytes) = answer.chunk().await.context("a stream broke off")? {
         rest.extend_from_slice(&bytes);
-        while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
-            let frame: Vec<u8> = rest.drain(..end + 2).collect();
-            let text = String::from_utf8(frame)?;
-            let Some(data) = text.lines().find_map(|line| line.strip_prefix("data: ")) else {
+        // Only whole frames; the rest of the last one comes later.
+        let whole = rest.windows(2).rposition(|two| two == b"\n\n").map_or(0, |end| end + 2);
+        for frame in std::str::from_utf8(&rest[..whole])?.split("\n\n") {
+            let Some(seq) = frame.strip_prefix("id: ").and_then(|rest| rest.split('\n').next())
+            else {
                 continue;
             };
-            let data: Value = serde_json::from_str(data)?;
-            let Some(seq) = data["seq"].as_u64() else { continue };
+            let seq: u64 = seq.parse()?;
             ensure!(seq == seen.events + 1, "event {seq} came after event {}", seen.events);
             ensure!(!ended, "an event came after the last one");
             seen.events = seq;
-            ended = data["type"] == "pipeline_complete";
-            let at = committed_ms(data["at"].as_str().unwrap_or_default())?;
+            ended = frame.contains("\nevent: pipeline_complete\n");
+            let at = frame.split("\"at\":\"").nth(1).and_then(|rest| rest.split('"').next());
+            let at = committed_ms(at.unwrap_or_default())?;
             // What happened before somebody looked has no latency.
             if at >= connected {
                 seen.latencies.push(u32::try_from(now_ms().saturating_sub(at)).unwrap_or(u32::MAX));
             }
         }
+        rest.drain(..whole);
     }
     ensure!(ended, "a stream ended after event {} and before its run", seen.events);
     Ok(seen)

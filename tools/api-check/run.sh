@@ -36,6 +36,9 @@ curl --silent --no-buffer "$base/api/runs/$run/events" >/dev/null
 cat >schemathesis.toml <<TOML
 [parameters]
 run = "$run"
+move = "m1"
+thread = "D1"
+id = "F0:Revenue:FY2025"
 TOML
 "$tool/bin/schemathesis" --config-file schemathesis.toml run "$base/api/openapi.json" --exclude-path '/api/runs/{run}/events' --exclude-path '/api/runs/{run}/events.json' \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \

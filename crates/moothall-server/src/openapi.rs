@@ -80,9 +80,15 @@ struct Operation {
 
 enum Gives {
     Json(&'static str, Schema),
-    Text(&'static str),
+    /// In one of these forms.
+    Text(&'static [&'static str]),
     Nothing,
 }
+
+const DOCUMENTS: &[&str] = &["application/json", "text/plain"];
+
+const EXPORTS: &[&str] =
+    &["application/json", "application/pdf", "text/csv", "text/html", "text/markdown"];
 
 /// The whole document.
 pub(crate) fn document() -> Value {
@@ -125,7 +131,10 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
     });
     let (status, content) = match gives {
         Gives::Json(status, schema) => (status, json!({"application/json": {"schema": schema}})),
-        Gives::Text(kind) => ("200", json!({kind: {"schema": {"type": "string"}}})),
+        Gives::Text(kinds) => {
+            let content = kinds.iter().map(|kind| ((*kind).to_owned(), json!({})));
+            ("200", Value::Object(content.collect()))
+        }
         Gives::Nothing => ("204", json!({})),
     };
     let needs = match route.needs {
@@ -159,13 +168,13 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
     let ask = |summary, gives| Operation { summary, query: &[], takes: None, gives };
     let is_post = route.method == Method::POST;
     Some(match route.path {
-        "/healthz" => ask("Whether the server is up", Gives::Text("text/plain")),
-        "/readyz" => ask("Whether the server can read runs", Gives::Text("text/plain")),
-        "/metrics" => ask("Numbers for Prometheus", Gives::Text("application/openmetrics-text")),
-        "/login" if is_post => ask("Sign in with a token", Gives::Text("text/html")),
+        "/healthz" => ask("Whether the server is up", Gives::Text(&["text/plain"])),
+        "/readyz" => ask("Whether the server can read runs", Gives::Text(&["text/plain"])),
+        "/metrics" => ask("Numbers for Prometheus", Gives::Text(&["application/openmetrics-text"])),
+        "/login" if is_post => ask("Sign in with a token", Gives::Text(&["text/html"])),
         "/login" => Operation {
             query: &[("code", "string", "The code of a link that signs in once")],
-            ..ask("Sign in", Gives::Text("text/html"))
+            ..ask("Sign in", Gives::Text(&["text/html"]))
         },
         "/api/session" => ask("Who is signed in", answer::<wire::Session>(schemas)),
         "/api/logout" => ask("Sign out", Gives::Nothing),
@@ -197,7 +206,7 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         "/api/runs/{run}" => ask("Where a run stands", answer::<AnyView>(schemas)),
         "/api/runs/{run}/events" => Operation {
             query: &[("after", "integer", "The number of the last event that is known")],
-            ..ask("Events as they happen", Gives::Text("text/event-stream"))
+            ..ask("Events as they happen", Gives::Text(&["text/event-stream"]))
         },
         "/api/runs/{run}/events.json" => Operation {
             query: &[
@@ -213,14 +222,13 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         "/api/runs/{run}/artifacts" => {
             ask("The documents of a run", answer::<wire::ArtifactList>(schemas))
         }
-        "/api/runs/{run}/artifacts/{name}" => ask("One document", Gives::Text("text/plain")),
+        "/api/runs/{run}/artifacts/{name}" => ask("One document", Gives::Text(DOCUMENTS)),
         "/api/runs/{run}/facts/{id}" => {
             ask("What a citation leads to", answer::<wire::CitedFact>(schemas))
         }
-        "/api/runs/{run}/{export}" => ask(
-            "The memo or the scores: export.md, .html, .pdf, .csv, .json",
-            Gives::Text("text/markdown"),
-        ),
+        "/api/runs/{run}/{export}" => {
+            ask("The memo or the scores: export.md, .html, .pdf, .csv, .json", Gives::Text(EXPORTS))
+        }
         "/api/runs/{run}/cancel" => ask("End a run for good", accepted(schemas)),
         "/api/runs/{run}/pause" => ask("Let a run stand still", accepted(schemas)),
         "/api/runs/{run}/resume" => Operation {
@@ -253,7 +261,7 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         "/api/committees" => ask("Committees", answer::<wire::CommitteeList>(schemas)),
         "/api/settings" => ask("What is configured", answer::<wire::Settings>(schemas)),
         "/api/openapi.json" => ask("This document", answer::<Map<String, Value>>(schemas)),
-        "/api/docs" => ask("This document for people", Gives::Text("text/html")),
+        "/api/docs" => ask("This document for people", Gives::Text(&["text/html"])),
         _ => return None,
     })
 }

@@ -17,7 +17,7 @@ pub struct Problem {
     #[serde(rename = "type")]
     kind: &'static str,
     /// The status in words.
-    title: String,
+    title: &'static str,
     /// The status of the answer.
     pub status: u16,
     /// A word for programs. It never changes its meaning.
@@ -37,7 +37,7 @@ impl Problem {
     pub fn new(status: StatusCode, code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             kind: "about:blank",
-            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
+            title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
             code: code.into(),
             detail: detail.into(),

@@ -1,4 +1,8 @@
 //! The views that the web UI's reducer must come to are those of `moothall_core::view`.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "compares committed files, and writes them on request"
+)]
 
 use moothall_core::Envelope;
 use moothall_core::view::{About, RunView};
