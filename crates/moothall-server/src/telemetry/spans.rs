@@ -214,7 +214,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         let [trace_id, span_id] = [&random[..16], &random[16..]]
             .map(|bytes| bytes.iter().fold(0, |id: u128, byte| id << 8 | u128::from(*byte)));
         span.extensions_mut().insert(Open {
-            trace_id: above.map_or(trace_id.max(1), |above| above.trace_id),
+            trace_id: above.map_or_else(|| trace_id.max(1), |above| above.trace_id),
             span_id: u64::try_from(span_id).unwrap_or(1).max(1),
             parent_id: above.map(|above| above.span_id),
             began_at: SystemTime::now(),

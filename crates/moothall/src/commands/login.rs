@@ -40,6 +40,8 @@ pub(super) fn refusal(error: AccessError) -> CliError {
     match error {
         AccessError::Store(StoreError::UnknownTeam(name)) => team::no_such_team(&name),
         AccessError::Store(error) => local::broken(error),
-        error => CliError::failed("no link can be made").with_source(error),
+        error @ AccessError::Randomness(_) => {
+            CliError::failed("no link can be made").with_source(error)
+        }
     }
 }
