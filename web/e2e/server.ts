@@ -116,8 +116,6 @@ export function watch(page: Page): string[] {
   const found: string[] = [];
   page.on("pageerror", (error) => found.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    // A server where nobody signs in may have no sessions to tell of.
-    if (message.location().url.endsWith("/api/session")) return;
     if (message.type() === "error") found.push(`console: ${message.text()} ${message.location().url}`);
   });
   page.on("request", (request) => {
