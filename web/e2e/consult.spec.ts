@@ -47,8 +47,9 @@ test("evidence of a debate opens as the fact with its filing", async ({ page, tr
   await page.goto(`/runs/${finished}?layer=3&move=m2&thread=D2`);
   const turn = page.locator(".turn").filter({ hasText: "Operational Pragmatist" }).first();
   await turn.locator("button.cite").first().click();
-  const sheet = page.getByRole("dialog");
-  await expect(sheet).toContainText("Cited as");
+  // On a phone the debate is a dialog itself.
+  const sheet = page.getByRole("dialog").filter({ hasText: "Cited as" });
+  await expect(sheet.last()).toBeVisible();
   await expect(page).toHaveURL(/fact=F0/);
   await page.keyboard.press("Escape");
   await expect(page).not.toHaveURL(/fact=/);

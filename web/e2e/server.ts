@@ -9,24 +9,33 @@ import type { RunView } from "../src/gen/run";
 
 export { expect };
 
+/** Whom the server lets in: everybody on this machine, or who has the link that it prints. */
+type Auth = "none" | "link";
+
 export class Server {
   readonly url: string;
   private readonly port: number;
   private readonly folder: string;
   private readonly pace: string;
+  private readonly auth: Auth;
   private child: ChildProcess | undefined;
   private printed = "";
   private why = "";
 
-  private constructor(port: number, pace: string) {
+  private constructor(port: number, pace: string, auth: Auth) {
     this.port = port;
     this.pace = pace;
+    this.auth = auth;
     this.url = `http://127.0.0.1:${port}`;
     this.folder = mkdtempSync(join(tmpdir(), "moothall-e2e-"));
   }
 
-  static async make(pace = "0", images: "with images" | "without images" = "without images"): Promise<Server> {
-    const server = new Server(await freePort(), pace);
+  static async make(
+    pace = "0",
+    images: "with images" | "without images" = "without images",
+    auth: Auth = "none",
+  ): Promise<Server> {
+    const server = new Server(await freePort(), pace, auth);
     if (images === "with images") {
       const built = process.env["MOOTHALL_TEST_IMAGES"];
       if (!built) throw new Error("MOOTHALL_TEST_IMAGES names no folder of images");
@@ -44,7 +53,7 @@ export class Server {
     const options = [
       "serve",
       "--auth",
-      "none",
+      this.auth,
       "--addr",
       `127.0.0.1:${this.port}`,
       "--model",
@@ -70,6 +79,13 @@ export class Server {
         throw new Error(`the server does not answer: ${this.why}\n${this.printed}`);
       await new Promise((done) => setTimeout(done, 50));
     }
+  }
+
+  /** The link that signs in once. */
+  async link(): Promise<string> {
+    const found = () => /http\S+\/login\?code=\S+/.exec(this.printed)?.[0];
+    await expect.poll(found, { message: "the server prints a link" }).toBeDefined();
+    return found() ?? "";
   }
 
   private async answers(): Promise<boolean> {

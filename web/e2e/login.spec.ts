@@ -1,0 +1,26 @@
+import { expect, Server, test, watch } from "./server";
+
+test("the printed link lets in once, and whoever came in starts a run", async ({ page, browser }) => {
+  const server = await Server.make("0", "without images", "link");
+  try {
+    await page.goto(`${server.url}/`);
+    await expect(page).toHaveURL(/\/login$/);
+    const link = await server.link();
+    const trouble = watch(page);
+    await page.goto(link);
+    // The code is gone from the address.
+    await expect(page).toHaveURL(`${server.url}/`);
+    await page.getByRole("combobox", { name: "Ticker" }).fill("HLXI");
+    await page.getByRole("button", { name: "Start run" }).click();
+    await expect(page).toHaveURL(/\/runs\//);
+    await expect(page.getByRole("heading", { name: /Helix Instruments/ })).toBeVisible();
+    expect(trouble).toEqual([]);
+
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(link);
+    await expect(other.getByText(/Acquire one small firm/)).toHaveCount(0);
+    expect((await other.request.get(`${server.url}/api/runs`)).status()).toBe(401);
+  } finally {
+    await server.remove();
+  }
+});
