@@ -32,7 +32,7 @@ fn fixed(text: &str, run: &str) -> String {
 fn pages(pdf: &[u8]) -> Option<u32> {
     let text = String::from_utf8_lossy(pdf);
     let (_, behind) = text.split_once("/Count ")?;
-    behind.split_whitespace().next()?.parse().ok()
+    behind.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
 #[test]

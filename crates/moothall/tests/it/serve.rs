@@ -284,7 +284,7 @@ fn server_that_is_asked_to_end_says_goodbye_and_lets_runs_stand_still() {
     let world = World::new();
     let mut server = Server::start(&world, &["--pace", "0.3"]);
     let (run, text) = runtime().block_on(async {
-        let run = server.consult(json!({})).await;
+        let run = server.consult(json!({"rounds": 10})).await;
         let stream = server.get(&format!("/api/runs/{run}/events")).await;
         signal(&server.child, "TERM");
         (run, stream.text().await.unwrap())
