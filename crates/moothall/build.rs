@@ -90,10 +90,11 @@ fn find(out: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(agent))
 }
 
-/// When the newest file below a path was changed. Tests are not part of the agent.
+/// When the newest file below a path was changed. Tests and their snapshots are not part of the agent.
 fn newest_below(path: &Path) -> Option<SystemTime> {
     if !path.is_dir() {
-        let is_test = path.to_string_lossy().ends_with("_tests.rs");
+        let name = path.to_string_lossy();
+        let is_test = name.ends_with("_tests.rs") || name.contains(".snap");
         return changed(path).filter(|_| !is_test);
     }
     let entries = fs_err::read_dir(path).ok()?;

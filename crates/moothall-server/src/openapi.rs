@@ -144,15 +144,17 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
         | Needs::ScopeOnToken(scope)
         | Needs::ScopeOnServer(scope) => scope.as_str(),
     };
+    let mut why_not = json!({"application/problem+json": {"schema": problem}});
+    // A person who is refused at the door sees a page, too; limits are the guard's to tell.
+    if route.path == "/login" {
+        why_not["text/html"] = json!({});
+    }
     let mut described = json!({
         "summary": summary,
         "parameters": in_path.chain(in_query).collect::<Vec<_>>(),
         "responses": {
             status: {"description": "As asked.", "content": content},
-            "default": {
-                "description": "Why not.",
-                "content": {"application/problem+json": {"schema": problem}},
-            },
+            "default": {"description": "Why not.", "content": why_not},
         },
         "x-scope": needs,
     });
