@@ -37,11 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             continue;
         }
         let size = format!("{variable}={kills} {}", args.seed);
-        let cargo = ["cargo", "test", "--quiet", "--locked", "-p", "moothall", "--test", "it"];
-        let mut command_line = vec!["env", &size];
-        command_line.extend(cargo);
-        command_line.extend(["--", "--exact", test, "--nocapture"]);
-        shell::run(&root, &command_line)?;
+        shell::run_tests(&root, "moothall", &size, &["--exact", test])?;
     }
     Ok(())
 }

@@ -16,8 +16,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = format!("MOOTHALL_TEST_DEBATE_ROUNDS={}", args.rounds);
     let test = "local_model::reads_most_of_a_debates_prompts_from_its_cache";
-    let mut command_line = vec!["env", &rounds];
-    command_line.extend(["cargo", "test", "--quiet", "--locked", "-p", "moothall-models"]);
-    command_line.extend(["--test", "it", "--", "--exact", test, "--nocapture"]);
-    shell::run(&shell::root()?, &command_line)
+    shell::run_tests(&shell::root()?, "moothall-models", &rounds, &["--exact", test])
 }

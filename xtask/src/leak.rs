@@ -25,9 +25,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let root = shell::root()?;
     shell::run(&root, &["cargo", "xtask", "guest"])?;
     let size = format!("MOOTHALL_TEST_LEAK={} {} {}", args.executions, args.kills, args.seed);
-    let test = ["cargo", "test", "--quiet", "--locked", "-p", "moothall-sandbox", "--test", "it"];
-    let mut command_line = vec!["env", &size];
-    command_line.extend(test);
-    command_line.extend(["--", "--exact", TEST, "--nocapture"]);
-    shell::run(&root, &command_line)
+    shell::run_tests(&root, "moothall-sandbox", &size, &["--exact", TEST])
 }

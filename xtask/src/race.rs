@@ -15,9 +15,5 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let seconds = format!("MOOTHALL_TEST_RACE_SECONDS={}", args.seconds);
-    let test = ["cargo", "test", "--quiet", "--locked", "-p", "moothall-engine", "--test", "it"];
-    let mut command_line = vec!["env", &seconds];
-    command_line.extend(test);
-    command_line.extend(["--", "drafts_race::", "--nocapture"]);
-    shell::run(&shell::root()?, &command_line)
+    shell::run_tests(&shell::root()?, "moothall-engine", &seconds, &["drafts_race::"])
 }

@@ -43,6 +43,14 @@ pub(crate) fn run_with(
     Ok(())
 }
 
+/// Runs tests of a package's `it` in the terminal, with a variable that says how long they are.
+pub(crate) fn run_tests(root: &Path, package: &str, size: &str, filter: &[&str]) -> Result<()> {
+    let mut command_line = vec!["env", size, "cargo", "test", "--quiet", "--locked", "-p", package];
+    command_line.extend(["--test", "it", "--", "--nocapture"]);
+    command_line.extend(filter);
+    run(root, &command_line)
+}
+
 /// Runs a command and returns what it printed; its error output is part of the error.
 pub(crate) fn read(root: &Path, command_line: &[&str]) -> Result<String> {
     let shown = command_line.join(" ");

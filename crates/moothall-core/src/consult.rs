@@ -41,7 +41,7 @@ mod words;
 mod workflow;
 mod written;
 
-pub use self::approval::{Approval, settle};
+pub use self::approval::{Approval, NotHeld, settle};
 pub use self::board::board;
 pub use self::checking::Check;
 pub use self::committee::Committee;

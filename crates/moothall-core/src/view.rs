@@ -16,7 +16,7 @@ use crate::sandbox::IsolationClass;
 use crate::{EffectId, MicroUsd, RunId, Verdict};
 
 pub use self::code::{Attempt, CodeView, Executed, Program};
-pub use self::consult::{Agent, Check, ConsultView, Layer, Progress};
+pub use self::consult::{Agent, Check, ConsultView, Layer, Progress, move_number, move_of};
 pub use self::debates::{Cell, MoveView, Round, Scored, Turn};
 
 /// Where a run stands.
@@ -196,9 +196,8 @@ impl RunView {
                 let started = ConsultView::new(ticker, *rounds, *moves, *provenance, *est_calls);
                 self.consult = Some(started);
             }
-            RunEventBody::AttemptStarted { attempt, of, .. } => {
-                let code = self.code.get_or_insert_with(CodeView::default);
-                code.start(*attempt, *of);
+            body @ RunEventBody::AttemptStarted { .. } => {
+                self.code.get_or_insert_with(CodeView::default).apply(body);
             }
             body => {
                 if let Some(consult) = &mut self.consult {

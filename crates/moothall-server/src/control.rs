@@ -3,12 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use moothall_core::RunId;
 use moothall_core::access::Scope;
-use moothall_core::consult::{Approval, Ranked};
-use moothall_engine::{Consultation, RunRecord};
+use moothall_core::consult::{Approval, Consult, NotHeld, Ranked, settle};
+use moothall_core::{Conclusion, RunId};
+use moothall_engine::RunRecord;
 use moothall_store::{RunRow, Wish};
 
+use crate::access::now_ms;
 use crate::asked::{Body, Named, OptionalBody};
 use crate::wire::{Accepted, ApproveMove, Approved, ResumeRun};
 use crate::{App, Problem, Who};
@@ -70,16 +71,17 @@ pub(crate) async fn approve(
     let before = ranked(&record)?;
     let ApproveMove { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
-    let found = before.moves().find(|one| one.move_id == move_id);
-    let found = found.ok_or_else(|| Problem::not_found(format!("there is no move `{shown}`")))?;
-    if let Some(given) = record.approvals.iter().find(|one| one.move_id == move_id) {
-        let words = format!("{shown} is approved already, by {}", given.by);
-        return Err(Problem::conflict("approved-already", words));
-    }
-    if found.is_vetoed() || found.debated.is_none() || found.rank.is_some() {
-        let words = format!("{shown} is not held back, so it waits for nobody's word");
-        return Err(Problem::conflict("not-held", words));
-    }
+    before.waits_for_word(&record.approvals, &move_id).map_err(|why| match why {
+        NotHeld::Unknown => Problem::not_found(format!("there is no move `{shown}`")),
+        NotHeld::Approved(given) => {
+            let words = format!("{shown} is approved already, by {}", given.by);
+            Problem::conflict("approved-already", words)
+        }
+        NotHeld::Vetoed(_) | NotHeld::NotDebated | NotHeld::Ranked => {
+            let words = format!("{shown} is not held back, so it waits for nobody's word");
+            Problem::conflict("not-held", words)
+        }
+    })?;
     let by = by.unwrap_or_else(|| "the user of the web interface".to_owned());
     let approval = Approval {
         move_id: move_id.clone(),
@@ -104,15 +106,17 @@ fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
 
 /// The ranking of a consultation that has come to its end, settled with what persons said.
 fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
-    if record.row.outcome.is_none() {
+    let Some(outcome) = record.row.outcome.clone() else {
         let words = "only when everything is on the table a person's word counts";
         return Err(Problem::conflict("run-not-over", words));
+    };
+    if record.row.workflow != Consult::NAME {
+        return Err(Problem::conflict("no-moves", "the run is no consultation"));
     }
-    let consultation = Consultation::of(record)
-        .ok_or_else(|| Problem::conflict("no-moves", "the run is no consultation"))?
-        .map_err(|error| Problem::internal(&error))?;
-    let none = || Problem::conflict("no-moves", "the run has no ranking");
-    consultation.view.ranked.ok_or_else(none)
+    match settle(outcome, &record.approvals).conclusion {
+        Conclusion::Ranked(ranked) => Ok(*ranked),
+        _ => Err(Problem::conflict("no-moves", "the run has no ranking")),
+    }
 }
 
 pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
@@ -126,10 +130,4 @@ async fn accepted(app: &App, run_id: &RunId) -> Result<(StatusCode, Json<Accepte
     let row = app.store.run(run_id).await?;
     let row = row.ok_or_else(|| Problem::no_such_run(run_id.as_str()))?;
     Ok((StatusCode::ACCEPTED, Json(Accepted { run_id: row.run_id, state: row.state })))
-}
-
-/// Milliseconds since 1970.
-fn now_ms() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,37 +1,18 @@
 //! The types of the web UI are made from ours: `cargo xtask codegen` writes them, and this fails
 //! where they are not what it would write.
 
-use std::collections::BTreeMap;
+#[path = "../../moothall-core/src/declarations_tests.rs"]
+mod declarations;
 
-use ts_rs::{Config, TS, TypeVisitor};
+use ts_rs::TypeVisitor as _;
 
+use self::declarations::Declarations;
 use crate::Problem;
 use crate::wire;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/gen/api.ts");
-
-struct Declarations {
-    config: Config,
-    found: BTreeMap<String, String>,
-}
-
-impl TypeVisitor for Declarations {
-    fn visit<T: TS + 'static + ?Sized>(&mut self) {
-        // Only what has a file of its own has a name.
-        if T::output_path().is_none() || self.found.contains_key(&T::ident(&self.config)) {
-            return;
-        }
-        let docs = T::docs().map(|docs| format!("{}\n", docs.trim_end())).unwrap_or_default();
-        let declared = T::decl(&self.config);
-        self.found.insert(T::ident(&self.config), format!("{docs}export {declared}\n"));
-        T::visit_dependencies(self);
-    }
-}
-
 #[test]
 fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
-    let config = Config::new().with_large_int("number");
-    let mut all = Declarations { config, found: BTreeMap::new() };
+    let mut all = Declarations::default();
     all.visit::<Problem>();
     all.visit::<wire::StartRun>();
     all.visit::<wire::Started>();
@@ -59,12 +40,5 @@ fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
                   \"cancelled\";\n\n\
                   /** What somebody may do. */\n\
                   export type Scope = \"read\" | \"run\" | \"review\" | \"admin\";\n";
-    let declared = all.found.into_values();
-    let fresh = [header.to_owned()].into_iter().chain(declared).collect::<Vec<_>>().join("\n");
-    if std::env::var_os("MOOTHALL_CODEGEN").is_some() {
-        fs_err::write(PATH, fresh).unwrap();
-        return;
-    }
-    let committed = fs_err::read_to_string(PATH).unwrap_or_default();
-    assert_eq!(committed, fresh, "hint: `cargo xtask codegen` writes web/src/gen/api.ts");
+    all.check("api.ts", header);
 }

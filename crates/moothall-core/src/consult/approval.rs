@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::rank::approve;
+use super::ranked::{Ranked, RankedMove};
 use crate::Outcome;
 
 /// A person looked at what code found in a move and lets it be ranked.
@@ -27,4 +28,39 @@ pub fn settle(outcome: Outcome, approvals: &[Approval]) -> Outcome {
     let approved: BTreeSet<String> =
         approvals.iter().map(|approval| approval.move_id.clone()).collect();
     if approved.is_empty() { outcome } else { approve(&outcome, &approved) }
+}
+
+/// Why a move waits for nobody's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotHeld<'a> {
+    /// There is no such move.
+    Unknown,
+    /// Somebody said so before.
+    Approved(&'a Approval),
+    /// A person did not want it to be debated.
+    Vetoed(&'a RankedMove),
+    /// It was not debated, so it cannot be ranked.
+    NotDebated,
+    /// It is ranked: nothing holds it back.
+    Ranked,
+}
+
+impl Ranked {
+    /// Whether a move waits for a person: only what code holds back does.
+    pub fn waits_for_word<'a>(
+        &'a self,
+        approvals: &'a [Approval],
+        move_id: &str,
+    ) -> Result<(), NotHeld<'a>> {
+        let found = self.moves().find(|one| one.move_id == move_id).ok_or(NotHeld::Unknown)?;
+        if let Some(given) = approvals.iter().find(|one| one.move_id == move_id) {
+            return Err(NotHeld::Approved(given));
+        }
+        match found {
+            found if found.is_vetoed() => Err(NotHeld::Vetoed(found)),
+            RankedMove { debated: None, .. } => Err(NotHeld::NotDebated),
+            RankedMove { rank: Some(_), .. } => Err(NotHeld::Ranked),
+            _ => Ok(()),
+        }
+    }
 }

@@ -75,15 +75,23 @@ pub struct Executed {
 }
 
 impl CodeView {
-    pub(super) fn start(&mut self, attempt: u32, of: u32) {
-        self.of = of;
-        if self.find(attempt).is_none() {
-            self.attempts.push(Attempt { attempt, ..Attempt::default() });
+    /// What these events say about attempts.
+    pub fn of<'a>(bodies: impl IntoIterator<Item = &'a RunEventBody>) -> Self {
+        let mut view = Self::default();
+        for body in bodies {
+            view.apply(body);
         }
+        view
     }
 
     pub(super) fn apply(&mut self, body: &RunEventBody) {
         match body {
+            RunEventBody::AttemptStarted { attempt, of, .. } => {
+                self.of = *of;
+                if self.find(*attempt).is_none() {
+                    self.attempts.push(Attempt { attempt: *attempt, ..Attempt::default() });
+                }
+            }
             RunEventBody::OutputRejected { problems, .. } => {
                 if let Some(last) = self.attempts.last_mut() {
                     last.rejected.extend(problems.iter().cloned());

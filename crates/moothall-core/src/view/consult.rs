@@ -251,8 +251,8 @@ impl ConsultView {
 
     /// The move, which is put in its place where it is new.
     fn one(&mut self, move_id: &str) -> &mut MoveView {
-        let place = |one: &MoveView| (number(&one.move_id), one.move_id.clone());
-        let wanted = (number(move_id), move_id.to_owned());
+        let place = |one: &MoveView| (move_number(&one.move_id), one.move_id.clone());
+        let wanted = (move_number(move_id), move_id.to_owned());
         let at = match self.moves.binary_search_by_key(&wanted, place) {
             Ok(at) => at,
             Err(at) => {
@@ -265,13 +265,13 @@ impl ConsultView {
 }
 
 /// The move that a document is: `m7` of `m7.md`.
-fn move_of(document: &str) -> Option<&str> {
+pub fn move_of(document: &str) -> Option<&str> {
     let id = document.strip_suffix(".md")?;
     let digits = id.strip_prefix('m')?;
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
 }
 
 /// `m10` comes after `m9`; what has no number comes last.
-fn number(move_id: &str) -> u32 {
+pub fn move_number(move_id: &str) -> u32 {
     move_id.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(u32::MAX)
 }

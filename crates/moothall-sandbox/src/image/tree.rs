@@ -98,8 +98,7 @@ pub(super) fn hash_file(path: &Path) -> std::io::Result<Sha256Hex> {
         }
         hasher.update(&buffer[..read]);
     }
-    let digits: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Sha256Hex::parse(&digits).ok_or_else(|| std::io::Error::other("a hash has another length"))
+    Ok(Sha256Hex::from_bytes(hasher.finalize().into()))
 }
 
 /// Removes folders of these names wherever they are below `root`, and says how many.

@@ -1,70 +1,17 @@
 //! A server with one run in its store and nobody behind its desk.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use moothall_core::access::Owner;
-use moothall_core::report::document::Document;
-use moothall_core::{RunEvent, RunEventBody, RunId, Verdict};
-use moothall_server::wire::{
-    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
-};
-use moothall_server::{
-    Access, Admits, App, Begun, Desk, DeskFuture, Feed, Guard, Limits, Options, Order, Problem,
-    StatusCode, Timing, serve,
-};
-use moothall_store::{Commit, NewRun, RunRow, RunState, SqliteStore, Store};
+use moothall_core::{RunEvent, RunEventBody, Verdict};
+use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Options, Timing, serve};
+use moothall_store::{Commit, NewRun, RunState, SqliteStore, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Whoever asks for more than what is in the store is refused.
-#[derive(Debug)]
-struct Nobody;
-
-fn refused<'a, T: Send + 'a>() -> DeskFuture<'a, T> {
-    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, "nobody", "nobody is here")) })
-}
-
-impl Desk for Nobody {
-    fn start(&self, _: Order) -> DeskFuture<'_, Begun> {
-        refused()
-    }
-    fn resume(&self, _: RunRow, _: ResumeRun) -> DeskFuture<'_, ()> {
-        refused()
-    }
-    fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
-        refused()
-    }
-    fn is_driven(&self, _: &RunId) -> bool {
-        true
-    }
-    fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {
-        refused()
-    }
-    fn facts(&self, _: String, _: FactsQuery) -> DeskFuture<'_, Value> {
-        refused()
-    }
-    fn check(&self, _: CheckText) -> DeskFuture<'_, Value> {
-        refused()
-    }
-    fn tickers(&self, _: String) -> DeskFuture<'_, TickerList> {
-        refused()
-    }
-    fn committees(&self) -> Result<CommitteeList, Problem> {
-        Err(Problem::not_found("nobody is here"))
-    }
-    fn settings(&self) -> DeskFuture<'_, Settings> {
-        refused()
-    }
-    fn pdf(&self, _: Document) -> DeskFuture<'_, Vec<u8>> {
-        refused()
-    }
-    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
-}
+use crate::desk::AbsentDesk;
 
 pub(crate) struct Scene {
     pub(crate) address: String,
@@ -97,7 +44,13 @@ impl Scene {
         let closing = CancellationToken::new();
         let feed = Feed::new(store.clone());
         tokio::spawn(feed.clone().watch(Timing::default(), closing.clone()));
-        let app = App::new(store.clone(), Arc::new(Nobody), feed, access, closing.clone());
+        let app = App::new(
+            store.clone(),
+            Arc::new(AbsentDesk { drives: true }),
+            feed,
+            access,
+            closing.clone(),
+        );
         let app = app.with_options(options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let guard = Guard::local(listener.local_addr().unwrap());

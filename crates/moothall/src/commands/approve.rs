@@ -1,7 +1,7 @@
 //! `moothall approve`: a person's word on a move that code holds back.
 
 use moothall_core::Conclusion;
-use moothall_core::consult::{Approval, Consult, LastWord, Ranked};
+use moothall_core::consult::{Approval, Consult, LastWord, NotHeld, Ranked};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
         let reading = Reading::of(&record)?;
         let wanted = match &args.move_id {
             Some(move_id) => vec![move_id.clone()],
-            None => held(&reading, &id)?,
+            None => held(&record, &reading, &id)?,
         };
         for move_id in &wanted {
             may_be_approved(&record, &reading, move_id, &id)?;
@@ -47,10 +47,11 @@ pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
 }
 
 /// Every move that waits for a person.
-fn held(reading: &Reading, id: &str) -> Result<Vec<String>, CliError> {
+fn held(record: &RunRecord, reading: &Reading, id: &str) -> Result<Vec<String>, CliError> {
     let ranked = ranking(reading, id)?;
-    let held = ranked.moves().filter(|one| one.debated.is_some() && one.rank.is_none());
-    let held: Vec<String> = held.map(|one| one.move_id.clone()).collect();
+    let ids = ranked.moves().map(|one| &one.move_id);
+    let held = ids.filter(|id| ranked.waits_for_word(&record.approvals, id).is_ok());
+    let held: Vec<String> = held.cloned().collect();
     match held.is_empty() {
         true => Err(CliError::usage(format!("no move of run {id} is held back"))),
         false => Ok(held),
@@ -106,24 +107,25 @@ fn may_be_approved(
 ) -> Result<(), CliError> {
     let shown = words::line(move_id);
     let ranked = ranking(reading, id)?;
-    let Some(found) = ranked.moves().find(|one| one.move_id == move_id) else {
-        let ids: Vec<&str> = ranked.moves().map(|one| one.move_id.as_str()).collect();
-        return Err(CliError::usage(format!("there is no move `{shown}` in run {id}"))
-            .with_hint(words::line(&format!("there are {}", ids.join(", ")))));
-    };
-    if let Some(before) = record.approvals.iter().find(|one| one.move_id == move_id) {
-        let words = format!("{shown} is approved already, by {}", words::line(&before.by));
-        return Err(CliError::usage(words));
-    }
-    if found.is_vetoed() {
-        let said = found.said.as_ref().map(LastWord::words).unwrap_or_default();
-        return Err(CliError::usage(words::line(&format!("{shown} was {said}"))));
-    }
-    if found.debated.is_none() {
-        return Err(CliError::usage(format!("{shown} was not debated, so it cannot be ranked")));
-    }
-    if found.rank.is_some() {
-        return Err(CliError::usage(format!("{shown} is ranked already: nothing holds it back")));
-    }
-    Ok(())
+    ranked.waits_for_word(&record.approvals, move_id).map_err(|why| match why {
+        NotHeld::Unknown => {
+            let ids: Vec<&str> = ranked.moves().map(|one| one.move_id.as_str()).collect();
+            CliError::usage(format!("there is no move `{shown}` in run {id}"))
+                .with_hint(words::line(&format!("there are {}", ids.join(", "))))
+        }
+        NotHeld::Approved(before) => {
+            let by = words::line(&before.by);
+            CliError::usage(format!("{shown} is approved already, by {by}"))
+        }
+        NotHeld::Vetoed(found) => {
+            let said = found.said.as_ref().map(LastWord::words).unwrap_or_default();
+            CliError::usage(words::line(&format!("{shown} was {said}")))
+        }
+        NotHeld::NotDebated => {
+            CliError::usage(format!("{shown} was not debated, so it cannot be ranked"))
+        }
+        NotHeld::Ranked => {
+            CliError::usage(format!("{shown} is ranked already: nothing holds it back"))
+        }
+    })
 }

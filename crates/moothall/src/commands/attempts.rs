@@ -3,122 +3,39 @@
 use std::collections::BTreeMap;
 
 use moothall_core::reflexion::{Attempted, read_program};
-use moothall_core::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
-use moothall_core::{Conclusion, EffectId, EffectResult, Finding, RunEventBody, Sha256Hex};
+use moothall_core::sandbox::{FileRef, GuestPath};
+use moothall_core::view::{Attempt, CodeView};
+use moothall_core::{Conclusion, EffectResult};
 use moothall_engine::RunRecord;
-use serde::Serialize;
-
-/// One attempt as far as it went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Attempt {
-    pub(super) attempt: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) program: Option<Program>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) executed: Option<Executed>,
-    /// The check of its results, in a sandbox of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) checked: Option<Executed>,
-    /// Absent where it was not judged yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) findings: Option<Vec<Finding>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) critique: Option<String>,
-    /// Why answers could not be used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) rejected: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Program {
-    /// The call whose answer holds it.
-    pub(super) effect_id: EffectId,
-    pub(super) code_sha256: Sha256Hex,
-    pub(super) code_lines: u64,
-    pub(super) dependencies: Vec<String>,
-    /// The model's word, in thousandths.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) confidence_permille: Option<u16>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Executed {
-    pub(super) exit: Exit,
-    pub(super) engine: String,
-    pub(super) class: IsolationClass,
-    pub(super) stdout_bytes: u64,
-    pub(super) stderr_bytes: u64,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) files: BTreeMap<GuestPath, FileRef>,
-}
+use serde_json::{Value, json};
 
 /// All attempts of a run, the first one first.
 pub(super) fn attempts(record: &RunRecord) -> Vec<Attempt> {
-    let mut found: BTreeMap<u32, Attempt> = BTreeMap::new();
-    let mut current = 0;
-    let mut of = |number: u32, change: &mut dyn FnMut(&mut Attempt)| {
-        let fresh = || Attempt { attempt: number, ..Attempt::default() };
-        change(found.entry(number).or_insert_with(fresh));
-    };
-    for stored in &record.events {
-        match &stored.event.body {
-            RunEventBody::AttemptStarted { attempt, .. } => {
-                current = *attempt;
-                of(*attempt, &mut |_| {});
-            }
-            RunEventBody::OutputRejected { problems, .. } => {
-                of(current, &mut |one| one.rejected.extend(problems.iter().cloned()));
-            }
-            RunEventBody::CodeGenerated {
-                effect_id,
-                attempt,
-                code_sha256,
-                code_lines,
-                dependencies,
-                confidence_permille,
-            } => of(*attempt, &mut |one| {
-                one.program = Some(Program {
-                    effect_id: effect_id.clone(),
-                    code_sha256: *code_sha256,
-                    code_lines: *code_lines,
-                    dependencies: dependencies.clone(),
-                    confidence_permille: *confidence_permille,
-                });
-            }),
-            RunEventBody::Executed {
-                effect_id,
-                attempt,
-                exit,
-                engine,
-                class,
-                stdout_bytes,
-                stderr_bytes,
-                files,
-            } => of(*attempt, &mut |one| {
-                let executed = Some(Executed {
-                    exit: exit.clone(),
-                    engine: engine.clone(),
-                    class: *class,
-                    stdout_bytes: *stdout_bytes,
-                    stderr_bytes: *stderr_bytes,
-                    files: files.clone(),
-                });
-                match effect_id.as_str().ends_with("/check") {
-                    true => one.checked = executed,
-                    false => one.executed = executed,
-                }
-            }),
-            RunEventBody::Judged { attempt, findings, .. } => {
-                of(*attempt, &mut |one| one.findings = Some(findings.clone()));
-            }
-            RunEventBody::Critiqued { attempt, text, .. } => {
-                of(*attempt, &mut |one| one.critique = Some(text.clone()));
-            }
-            // Of the run as a whole, or of another kind of trial.
-            _ => {}
-        }
+    CodeView::of(record.events.iter().map(|stored| &stored.event.body)).attempts
+}
+
+/// An attempt as programs read it: what is not there yet has no field.
+pub(super) fn attempt_json(attempt: &Attempt) -> Value {
+    let mut shown = json!(attempt);
+    for part in ["program", "executed", "checked"] {
+        leave_out_gaps(&mut shown[part]);
     }
-    found.into_values().collect()
+    leave_out_gaps(&mut shown);
+    shown
+}
+
+fn leave_out_gaps(value: &mut Value) {
+    let is_there = |name: &str, field: &Value| match (name, field) {
+        (_, Value::Null) => false,
+        ("rejected", Value::Array(items)) => !items.is_empty(),
+        ("files", Value::Object(files)) => !files.is_empty(),
+        // It follows from the findings.
+        ("verdict", _) => false,
+        _ => true,
+    };
+    if let Value::Object(fields) = value {
+        fields.retain(|name, field| is_there(name, field));
+    }
 }
 
 /// What the last attempt came to, where the run has ended with one.

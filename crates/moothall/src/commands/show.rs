@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use moothall_core::consult::Consult;
 use moothall_core::model::ModelName;
 use moothall_core::receipt::Receipt;
+use moothall_core::view::Attempt;
 use moothall_core::{RunEventBody, Verdict};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
 use serde_json::{Value, json};
 
-use super::attempts::{self, Attempt};
+use super::attempts;
 use super::{consult, files, runs, runtime, words};
 use crate::args::{Global, ShowArgs};
 use crate::error::{CliError, Exit};
@@ -95,7 +96,7 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     let all = attempts::attempts(record);
     let more = json!({
         "isolation": all.iter().rev().find_map(|one| one.executed.as_ref()).map(|ran| ran.class),
-        "attempts": all,
+        "attempts": all.iter().map(attempts::attempt_json).collect::<Vec<_>>(),
         "findings": record.row.outcome.as_ref().map(|outcome| &outcome.findings),
         "exit": attempted.and_then(|attempted| attempted.exit.as_ref()),
         "stdout": attempted.map(|attempted| &attempted.stdout),

@@ -1,20 +1,12 @@
 //! A server with two teams, a run and tokens of each, and a desk that does what it is asked by halves.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
+use moothall_core::Sha256Hex;
 use moothall_core::access::{Limits as Allowed, Owner, Scopes, TeamName, TokenId};
-use moothall_core::report::document::Document;
-use moothall_core::{RunId, Sha256Hex};
-use moothall_server::wire::{
-    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
-};
-use moothall_server::{
-    Access, Admits, App, Begun, Desk, DeskFuture, Feed, Guard, Limits, Metrics, Order, Problem,
-    StatusCode, serve,
-};
+use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Metrics, serve};
 use moothall_store::{
-    Accounts as _, Credential, NewRun, NewToken, RunRow, SqliteStore, Store, random_token_id,
+    Accounts as _, Credential, NewRun, NewToken, SqliteStore, Store, random_token_id,
 };
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
@@ -22,70 +14,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// It says that it is not here, to whoever is let through to it; and a start of a run makes one call
-/// to a model, as far as anybody outside can see.
-#[derive(Debug)]
-struct HalfDesk;
-
-fn absent<'a, T: Send + 'a>() -> DeskFuture<'a, T> {
-    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here")) })
-}
-
-impl Desk for HalfDesk {
-    fn start(&self, _: Order) -> DeskFuture<'_, Begun> {
-        Box::pin(async {
-            let run = tracing::info_span!(target: "moothall::run", "run", run_id = "r1");
-            let call = run.in_scope(|| {
-                let prompt = "a secret plan";
-                tracing::info_span!(target: "moothall_models", "model_call", model = "lab/m1", prompt)
-            });
-            call.in_scope(|| {
-                let (prompt_tokens, output_tokens, answer) = (7, 5, "a secret answer");
-                tracing::info!(
-                    target: "moothall_models",
-                    prompt_tokens,
-                    output_tokens,
-                    answer,
-                    "model call finished"
-                );
-            });
-            Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
-        })
-    }
-    fn resume(&self, _: RunRow, _: ResumeRun) -> DeskFuture<'_, ()> {
-        absent()
-    }
-    fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
-        absent()
-    }
-    fn is_driven(&self, _: &RunId) -> bool {
-        false
-    }
-    fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {
-        absent()
-    }
-    fn facts(&self, _: String, _: FactsQuery) -> DeskFuture<'_, Value> {
-        absent()
-    }
-    fn check(&self, _: CheckText) -> DeskFuture<'_, Value> {
-        absent()
-    }
-    fn tickers(&self, _: String) -> DeskFuture<'_, TickerList> {
-        absent()
-    }
-    fn committees(&self) -> Result<CommitteeList, Problem> {
-        Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
-    }
-    fn settings(&self) -> DeskFuture<'_, Settings> {
-        absent()
-    }
-    fn pdf(&self, _: Document) -> DeskFuture<'_, Vec<u8>> {
-        absent()
-    }
-    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async {})
-    }
-}
+use crate::desk::AbsentDesk;
 
 pub(crate) const OWN_RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 pub(crate) const FOREIGN_RUN: &str = "02890a5d-ac96-774b-bcce-b302099a8057";
@@ -127,8 +56,9 @@ impl Place {
         let base = format!("http://{address}");
         let access = Access::new(store.clone(), admits, &base);
         let metrics = Arc::<Metrics>::default();
-        let app = App::new(store.clone(), Arc::new(HalfDesk), feed, access, closing)
-            .with_metrics(Arc::clone(&metrics));
+        let app =
+            App::new(store.clone(), Arc::new(AbsentDesk { drives: false }), feed, access, closing)
+                .with_metrics(Arc::clone(&metrics));
         tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
         // The first test of the process decides; any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -6,7 +6,7 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::Stance;
 use moothall_core::model::Usage;
 use moothall_core::sandbox::IsolationClass;
-use moothall_core::view::asks_again;
+use moothall_core::view::{asks_again, move_number, move_of};
 use moothall_core::{
     EffectId, MicroUsd, PauseReason, RoundStatus, RunEventBody, Severity, Verdict,
 };
@@ -271,7 +271,7 @@ impl Board {
     }
 
     fn lane(&mut self, move_id: &str, change: impl FnOnce(&mut Lane)) {
-        let key = (number(move_id), move_id.to_owned());
+        let key = (move_number(move_id), move_id.to_owned());
         if self.lanes.len() < MOST_LANES || self.lanes.contains_key(&key) {
             change(self.lanes.entry(key).or_default());
         }
@@ -288,15 +288,3 @@ impl Board {
 
 /// Fewer calls say nothing about the pace.
 const LEAST_CALLS_FOR_PACE: u32 = 8;
-
-/// The move that a document is: `m7` of `m7.md`.
-fn move_of(document: &str) -> Option<&str> {
-    let id = document.strip_suffix(".md")?;
-    let digits = id.strip_prefix('m')?;
-    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
-}
-
-/// `m10` comes after `m9`.
-fn number(move_id: &str) -> u32 {
-    move_id.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(u32::MAX)
-}
