@@ -294,6 +294,7 @@ impl World for Machine {
             cgroup.limit(limits)?;
         }
         let killed_before = self.cgroup().map_or(0, Cgroup::killed_for_memory);
+        let hunger = self.cgroup().map(Cgroup::hunger).transpose()?;
         let trying = format!("start `{program}`");
         let (pid, streams) = match self.launch_parked(request)? {
             Some(launched) => launched,
@@ -305,6 +306,7 @@ impl World for Machine {
         };
         let mut program = Program::new(pid, streams, limits);
         program.killed_for_memory_before = killed_before;
+        program.hunger = hunger;
         self.program = Some(program);
         Ok(())
     }

@@ -130,6 +130,9 @@ pub(crate) struct Program {
     status: Option<WaitStatus>,
     /// What the control group had counted before.
     pub(crate) killed_for_memory_before: u64,
+    /// Tells that it only waits for memory; where the kernel is the host's, so is that matter.
+    pub(crate) hunger: Option<OwnedFd>,
+    starved: bool,
 }
 
 #[derive(Debug)]
@@ -153,6 +156,8 @@ impl Program {
             killed: false,
             status: None,
             killed_for_memory_before: 0,
+            hunger: None,
+            starved: false,
         }
     }
 
@@ -163,6 +168,11 @@ impl Program {
 
     pub(crate) fn kill(&mut self) {
         self.killed = true;
+    }
+
+    /// It waits for memory and will do nothing else any more.
+    pub(crate) fn starves(&mut self) {
+        self.starved = true;
     }
 
     pub(crate) fn is_gone(&mut self, status: WaitStatus) {
@@ -181,6 +191,9 @@ impl Program {
         }
         if self.killed {
             return Some(WayToEnd::Killed);
+        }
+        if self.starved {
+            return Some(WayToEnd::OutOfMemory);
         }
         self.time_left().is_zero().then_some(WayToEnd::TimedOut)
     }

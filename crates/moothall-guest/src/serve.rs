@@ -53,6 +53,7 @@ struct Ready {
     say: bool,
     children: bool,
     feed: bool,
+    starves: bool,
     printed: [bool; 2],
 }
 
@@ -91,6 +92,11 @@ fn turn(agent: &mut Agent<Machine>, line: &Line, piece: &mut [u8]) -> Result<(),
         && let Some(program) = agent.world().program()
     {
         program.write_input();
+    }
+    if ready.starves
+        && let Some(program) = agent.world().program()
+    {
+        program.starves();
     }
     if ready.hear {
         hear(agent, line, piece)?;
@@ -167,6 +173,10 @@ fn wait(agent: &mut Agent<Machine>, line: &Line) -> Result<Ready, GuestError> {
     if let Some(stdin) = program.and_then(|program| program.hungry()) {
         fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::OUT));
         roles.push(|ready| &mut ready.feed);
+    }
+    if let Some(hunger) = program.and_then(|program| program.hunger.as_ref()) {
+        fds.push(PollFd::new(hunger, PollFlags::PRI));
+        roles.push(|ready| &mut ready.starves);
     }
     for (index, channel) in Machine::PRINTED.into_iter().enumerate() {
         if has_room && let Some(output) = program.and_then(|program| program.output(channel)) {

@@ -267,7 +267,8 @@ impl Template {
         Ok(machine)
     }
 
-    /// A machine that does not know that it is a clone: it has the same randomness as all others.
+    /// A machine that does not know that it is a clone: it has the randomness of all others, and
+    /// the time of day of its template.
     async fn stale_machine(&self, launcher: &Launcher) -> Result<Machine, SandboxError> {
         let unusable = || SandboxError::host("a template's state cannot be read");
         let plan = Plan {
