@@ -96,7 +96,7 @@ pub(crate) async fn approve(
     Ok(Json(Approved { move_id, rank }))
 }
 
-fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
+pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
     let text = text.trim().to_owned();
     match text.chars().count() > most || text.chars().any(|c| c.is_control() && c != '\n') {
         true => Err(Problem::bad_request(format!("`{name}` has at most {most} plain characters"))),

@@ -1,5 +1,7 @@
 //! What requests and answers look like. The web UI has the same types (`web/src/gen/api.ts`).
 
+mod drafts;
+
 use moothall_core::access::{Scope, TeamName, TokenId};
 use moothall_core::evidence::Day;
 use moothall_core::{Envelope, MicroUsd, RunId, Verdict};
@@ -7,6 +9,10 @@ use moothall_store::RunState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::drafts::{
+    AuditPage, AuditRow, DraftChange, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftList,
+    DraftPart, DraftRow, DraftSide, FindingRow, ReviewedRow, SaidOnDraft, SayOnDraft, WorkspaceRow,
+};
 use crate::openapi::AnyEvent;
 
 /// A run that shall begin.

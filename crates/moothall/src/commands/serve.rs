@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use moothall_core::access::{Scope, TeamName};
+use moothall_engine::drafts::DraftStore;
 use moothall_server::{
-    Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, login_code,
-    login_link,
+    Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
+    Workspaces, login_code, login_link,
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -18,8 +19,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::desk::ProgramDesk;
-use super::{files, login};
+use super::draft::store::{failed, options_of};
+use super::{files, login, own_words};
 use crate::args::{AuthArg, Global, ServeArgs};
+use crate::config::Loaded;
 use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::pace::Pace;
@@ -40,6 +43,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     refuse_other_machines(args)?;
     open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
+    let workspaces = Arc::new(workspaces(&loaded, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
@@ -73,7 +77,9 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         };
         let access = Access::new(local.shared_accounts(), admits, &origin);
         let app = App::new(local.store.clone(), desk.clone(), feed, access, closing.clone())
-            .with_metrics(metrics);
+            .with_metrics(metrics)
+            .with_workspaces(Arc::clone(&workspaces));
+        let looking = tokio::spawn(workspaces.watch(closing.child_token()));
         // It ends after the runs, whose spans it sends.
         let done = CancellationToken::new();
         let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
@@ -96,7 +102,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             () = moothall_server::Desk::shut_down(&*desk) => {}
             () = leave.cancelled() => {}
         }
-        let _ = watching.await;
+        let _ = tokio::join!(watching, looking);
         done.cancel();
         if let Some(exporting) = exporting {
             let _ = exporting.await;
@@ -105,6 +111,24 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
         Ok(Exit::Fine)
     })
+}
+
+/// The workspaces whose drafts are shown, each with what a crash left finished.
+fn workspaces(loaded: &Loaded, args: &ServeArgs) -> Result<Workspaces, CliError> {
+    if args.workspace.is_empty() {
+        return Ok(Workspaces::default());
+    }
+    let person = own_words::who(loaded, args.by.as_deref(), "reviews")?;
+    let mut all = Vec::new();
+    for folder in &args.workspace {
+        let options = options_of(loaded, folder)?;
+        let folder = options.workspace.clone();
+        let store = DraftStore::open(options).map_err(failed)?;
+        all.push(Workspace::new(&folder, store).map_err(|error| {
+            CliError::failed("the workspace cannot be read").with_source(error)
+        })?);
+    }
+    Ok(Workspaces::new(all, person))
 }
 
 /// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers
