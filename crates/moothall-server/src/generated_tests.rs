@@ -20,6 +20,7 @@ fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
     all.visit::<wire::Accepted>();
     all.visit::<wire::ApproveMove>();
     all.visit::<wire::Approved>();
+    all.visit::<wire::ChangeMoves>();
     all.visit::<wire::RunList>();
     all.visit::<wire::EventPage>();
     all.visit::<wire::Thread>();

@@ -241,6 +241,13 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
             takes: Some(schemas.subschema_for::<wire::ApproveMove>()),
             ..ask("Let a move be ranked that is held back", answer::<wire::Approved>(schemas))
         },
+        "/api/runs/{run}/moves" if is_post => Operation {
+            takes: Some(schemas.subschema_for::<wire::ChangeMoves>()),
+            ..ask("Change moves that wait for a review", answer::<Map<String, Value>>(schemas))
+        },
+        "/api/runs/{run}/moves" => {
+            ask("The moves of a consultation", answer::<Map<String, Value>>(schemas))
+        }
         "/api/estimate" => Operation {
             takes: Some(schemas.subschema_for::<wire::StartConsult>()),
             ..ask("What a consultation would take", answer::<Map<String, Value>>(schemas))

@@ -103,6 +103,8 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
         act("/api/runs/{run}/pause", of_run(Scope::Run), post(control::pause)),
         act("/api/runs/{run}/resume", of_run(Scope::Run), post(control::resume)),
         act("/api/runs/{run}/approve", of_run(Scope::Review), post(control::approve)),
+        look("/api/runs/{run}/moves", of_run(Scope::Read), get(control::moves)),
+        act("/api/runs/{run}/moves", of_run(Scope::Review), post(control::change_moves)),
         act("/api/estimate", read, post(company::estimate)),
         act("/api/check", read, post(company::check)),
         look("/api/facts/{ticker}", read, get(company::facts)),

@@ -35,6 +35,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST", "/api/runs/{run}/pause", "run of the run"),
     ("POST", "/api/runs/{run}/resume", "run of the run"),
     ("POST", "/api/runs/{run}/approve", "review of the run"),
+    ("GET", "/api/runs/{run}/moves", "read of the run"),
+    ("POST", "/api/runs/{run}/moves", "review of the run"),
     ("POST", "/api/estimate", "read"),
     ("POST", "/api/check", "read"),
     ("GET", "/api/facts/{ticker}", "read"),

@@ -104,6 +104,7 @@ impl Place {
         // Enough to be understood: what is refused is refused for who asks.
         let body = match path {
             path if path.starts_with("/api/drafts/") => r#"{"seal":"0"}"#,
+            path if path.ends_with("/moves") => r#"{"undo":{}}"#,
             path if path.ends_with("/approve") => r#"{"move":"m1"}"#,
             _ => "{}",
         };
