@@ -1,5 +1,5 @@
 // Drafts in the browser: the real gate, real files, and a command line that decides at the same time.
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, Server, test, watch } from "./server";
 
@@ -111,7 +111,6 @@ test.describe("drafts", () => {
     const journal = find(server.path("."), "000001.ndjson");
     const bytes = readFileSync(journal, "utf8");
     writeFileSync(journal, bytes.replace('"kind":"written"', '"kind":"writteN"'));
-    appendFileSync(journal, "");
     await page.goto(`${server.url}/audit`);
     await expect(page.getByText("The chain is broken.")).toBeVisible();
   });

@@ -33,11 +33,11 @@ test("moves are vetoed and edited before they are debated", async ({ page, serve
   await panel.getByRole("button", { name: "Veto m1" }).click();
   await panel.getByLabel("Why it is not debated (optional)").fill("we tried that");
   await panel.getByRole("button", { name: "Veto", exact: true }).click();
-  await expect(panel.getByText("vetoed")).toBeVisible();
+  await expect(panel.getByText("vetoed", { exact: true })).toBeVisible();
   await panel.getByRole("button", { name: "Edit m2" }).click();
   await panel.getByLabel("Title").fill("Sell the idle plant");
   await panel.getByRole("button", { name: "Keep" }).click();
-  await expect(panel.getByText("edited")).toBeVisible();
+  await expect(panel.getByText("edited", { exact: true })).toBeVisible();
   await expect(panel.getByText("Sell the idle plant")).toBeVisible();
   await panel.getByRole("button", { name: "Let the debates begin" }).click();
   await expect(panel).toHaveCount(0);

@@ -101,8 +101,9 @@ pub(crate) async fn list(
         let mut found = Vec::new();
         let mut cursor = live::Cursor::default();
         for one in &app.workspaces.all {
-            let drafts = one.store.list(&gate)?;
+            // Before: what happens in between is heard twice rather than never.
             cursor.set(&one.id, one.store.heard(u64::MAX).head);
+            let drafts = one.store.list(&gate)?;
             found.extend(drafts.into_iter().map(|draft| (one, draft)));
         }
         let waiting = found.iter().filter(|(_, one)| one.state == State::Escalated).count();

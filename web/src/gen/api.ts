@@ -165,6 +165,27 @@ words: Array<string>,
 hash: string, };
 
 /**
+ * What a person changes about moves that wait for a review. One of these.
+ */
+export type ChangeMoves = { "veto": { 
+/**
+ * The move.
+ */
+move: string, 
+/**
+ * Why; may be empty.
+ */
+why: string, } } | { "edit": { 
+/**
+ * The move.
+ */
+move: string, 
+/**
+ * The whole move, as `GET /api/runs/{run}/moves` shows it.
+ */
+proposal: Record<string, unknown>, } } | { "undo": Record<symbol, never> };
+
+/**
  * A text to check.
  */
 export type CheckText = { 

@@ -13,6 +13,12 @@ import { useNow } from "../ui/use-now";
 
 const SAID = { approve: "Approved", reject: "Rejected", send_back: "Sent back" } as const;
 
+/** Whether something else is proposed now than what somebody is about to decide on. */
+function differs(shown: DraftDetail, now: DraftDetail): boolean {
+  const proposed = ({ draft, files }: DraftDetail) => [draft.seal, ...files.map((file) => file.draft.revision)].join();
+  return shown.draft.state === "escalated" && proposed(shown) !== proposed(now);
+}
+
 /** One submission: every file, line by line, and a person's word on it. */
 export default function Draft() {
   const { draftId = "" } = useParams();
@@ -23,7 +29,7 @@ export default function Draft() {
   const { data: list } = useGet<DraftList>("/api/drafts?state=escalated", news);
   const [shown, setShown] = useState<DraftDetail>();
   // What is proposed never changes under a reader's eyes: whoever decides must have seen what they decide on.
-  const isOther = shown?.draft.draft_id === draftId && data !== undefined && data.draft.seal !== shown.draft.seal;
+  const isOther = shown?.draft.draft_id === draftId && data !== undefined && differs(shown, data);
   const detail = isOther ? shown : data;
   useEffect(() => {
     if (!isOther) setShown(data);
@@ -109,7 +115,7 @@ export default function Draft() {
       {files.map((file) => (
         <FileDiff key={file.draft.draft_id} file={file} />
       ))}
-      {draft.state === "escalated" && !isOther && <SayBar detail={detail} onSaid={reload} />}
+      {draft.state === "escalated" && !isOther && <SayBar key={draft.seal} detail={detail} onSaid={reload} />}
     </div>
   );
 }
