@@ -1,6 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
 import { useGet } from "../api/use-get";
+import type { ChangeMoves } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { Button, Note, Tag } from "../ui/parts";
@@ -79,11 +80,11 @@ function MoveLine({
 }: {
   move: Move;
   changes: Moves["changes"];
-  onChange: (change: unknown) => Promise<boolean>;
+  onChange: (change: ChangeMoves) => Promise<boolean>;
 }) {
   const [form, setForm] = useState<"veto" | "edit">();
   const about = changes.findLast(({ what }) => (what.veto ?? what.edit)?.move_id === move.move_id);
-  const change = async (body: unknown) => {
+  const change = async (body: ChangeMoves) => {
     if (await onChange(body)) setForm(undefined);
   };
   return (
