@@ -13,6 +13,9 @@ const SCOPES: { value: Scope; name: string }[] = [
   { value: "admin", name: "admin" },
 ];
 
+/** The limits that `moothall token create` gives where nothing is said. */
+const LIMITS = { runs_at_once: 4, requests_a_minute: 600 };
+
 /** The tokens of the team, for whoever may give them out. */
 export function Tokens() {
   const { data: session } = useGet<Session>("/api/session");
@@ -83,7 +86,7 @@ function List() {
       ))}
       <MakeToken
         onMake={(label, scope, days) =>
-          act(async () => setMade(await post<MadeToken>("/api/tokens", { label, scopes: [scope], days })))
+          act(async () => setMade(await post<MadeToken>("/api/tokens", { ...LIMITS, label, scopes: [scope], days })))
         }
       />
     </>
