@@ -3,11 +3,15 @@ import { expect, test } from "./server";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-const routes = (run: string) => [
+const routes = (run: string, draft: string) => [
   "/",
   "/tasks",
   "/settings",
   "/compare",
+  "/drafts",
+  "/drafts?show=all",
+  `/drafts/${draft}`,
+  "/audit",
   "/nowhere",
   ...[0, 1, 2, 3, 4].map((layer) => `/runs/${run}?layer=${layer}`),
   `/runs/${run}?layer=all`,
@@ -18,11 +22,13 @@ const routes = (run: string) => [
 ];
 
 for (const theme of ["light", "dark"] as const)
-  test(`no page has a barrier that axe can find, ${theme}`, async ({ page, trouble, finished }) => {
-    test.setTimeout(120_000);
+  test(`no page has a barrier that axe can find, ${theme}`, async ({ page, trouble, finished, server }) => {
+    test.setTimeout(150_000);
+    server.write("Makefile", "all:\n\techo one\n");
+    const draft = server.draft("Makefile", "all: build\n\techo two /tmp/x\n");
     await page.emulateMedia({ colorScheme: theme });
     const found: string[] = [];
-    for (const route of routes(finished)) {
+    for (const route of routes(finished, draft)) {
       await page.goto(route);
       await expect(page.locator("h1")).toBeVisible();
       await expect(page.locator(".loading, .sk")).toHaveCount(0);

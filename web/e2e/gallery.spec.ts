@@ -35,6 +35,17 @@ test("pictures", async ({ browser, finished, server }, info) => {
         await expect(page.getByRole("row", { name: /Revenue / })).toBeVisible();
         await shoot("gather");
       }
+      if (theme === "light") {
+        server.write("Makefile", "all: test\n\ntest:\n\tpython3 -m unittest\n");
+        const draft = server.draft(
+          "Makefile",
+          "all: build test\n\nbuild:\n\tpython3 -m compileall src > /tmp/build.log\n\ntest:\n\tpython3 -m unittest -v\n",
+          "Adds a build step, and lets the tests say what they do.",
+        );
+        await page.goto(`${server.url}/drafts/${draft}`);
+        await expect(page.locator("tr.added").first()).toBeVisible();
+        await page.screenshot({ path: join(to, `draft-${wide ? "wide" : "phone"}-${theme}.png`) });
+      }
       await visit(page, slow);
       const run = await startRun(page, slow, { rounds: 10, parallel_moves: 3 });
       await page.goto(`${slow.url}/runs/${run}?layer=3`);

@@ -1,6 +1,6 @@
 // The real program, one for each worker, with a data folder of its own. Tests may stop, kill and start it again.
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +28,44 @@ export class Server {
     this.auth = auth;
     this.url = `http://127.0.0.1:${port}`;
     this.folder = mkdtempSync(join(tmpdir(), "moothall-e2e-"));
+    mkdirSync(this.path("ws"));
+  }
+
+  /** A place below the server's own folder; `ws` is the workspace whose drafts it shows. */
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  /** Nothing of the machine's own settings, and no variable that the program does not know. */
+  private get env(): NodeJS.ProcessEnv {
+    const folder = this.folder;
+    return { PATH: process.env["PATH"], HOME: folder, MOOTHALL_DATA_DIR: folder, NO_COLOR: "1", USER: "ada" };
+  }
+
+  /** Runs a command of the program on the workspace, and gives back what it prints as JSON. */
+  run(args: string[], input = ""): Record<string, unknown> {
+    const program = process.env["MOOTHALL_BIN"] ?? "";
+    const all = [...args, "--workspace", this.path("ws"), "--json"];
+    const ran = spawnSync(program, all, { env: this.env, input, encoding: "utf8" });
+    if (ran.stdout === "") throw new Error(`moothall ${args.join(" ")}: ${ran.status} ${ran.stderr}`);
+    return JSON.parse(ran.stdout) as Record<string, unknown>;
+  }
+
+  write(file: string, text: string): void {
+    writeFileSync(join(this.path("ws"), file), text);
+  }
+
+  read(file: string): string {
+    return readFileSync(join(this.path("ws"), file), "utf8");
+  }
+
+  /** A draft of a file, handed in: what is protected waits for a person. */
+  draft(file: string, text: string, summary = "as the task says"): string {
+    const { draft_id } = this.run(["draft", "request", file, "--task", "t1", "--new"]);
+    const id = String(draft_id);
+    this.run(["draft", "write", id, "--file", "-"], text);
+    this.run(["draft", "submit", id, "--summary", summary]);
+    return id;
   }
 
   static async make(
@@ -48,8 +86,6 @@ export class Server {
   async start(): Promise<void> {
     const program = process.env["MOOTHALL_BIN"];
     if (!program) throw new Error("MOOTHALL_BIN names no program; run `cargo xtask web --e2e`");
-    // Nothing of the machine's own settings, and no variable that the program does not know.
-    const env = { PATH: process.env["PATH"], HOME: this.folder, MOOTHALL_DATA_DIR: this.folder, NO_COLOR: "1" };
     const options = [
       "serve",
       "--auth",
@@ -60,10 +96,12 @@ export class Server {
       "demo",
       "--pace",
       this.pace,
+      "--workspace",
+      this.path("ws"),
     ];
     this.printed = "";
     const child = spawn(program, options, {
-      env,
+      env: this.env,
       stdio: ["ignore", "pipe", "pipe"],
     });
     child.stdout?.on("data", (bytes) => {

@@ -10,6 +10,9 @@ const Run = lazy(() => import("./routes/run"));
 const Results = lazy(() => import("./routes/results"));
 const Compare = lazy(() => import("./routes/compare"));
 const Tasks = lazy(() => import("./routes/tasks"));
+const Drafts = lazy(() => import("./routes/drafts"));
+const Draft = lazy(() => import("./routes/draft"));
+const Audit = lazy(() => import("./routes/audit"));
 const Settings = lazy(() => import("./routes/settings"));
 
 export function App() {
@@ -26,6 +29,9 @@ export function App() {
                   <Route path="/runs/:runId/results" element={<Results />} />
                   <Route path="/compare" element={<Compare />} />
                   <Route path="/tasks" element={<Tasks />} />
+                  <Route path="/drafts" element={<Drafts />} />
+                  <Route path="/drafts/:draftId" element={<Draft />} />
+                  <Route path="/audit" element={<Audit />} />
                   <Route path="/settings" element={<Settings />} />
                   <Route path="*" element={<Nowhere />} />
                 </Routes>

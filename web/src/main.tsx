@@ -7,6 +7,7 @@ import "./styles/home.css";
 import "./styles/run.css";
 import "./styles/results.css";
 import "./styles/pages.css";
+import "./styles/drafts.css";
 import "./styles/motion.css";
 import "./styles/narrow.css";
 

@@ -52,6 +52,8 @@ export function Shell({ children }: { children: ReactNode }) {
             Runs
           </NavLink>
           <NavLink to="/tasks">Tasks</NavLink>
+          <NavLink to="/drafts">Drafts</NavLink>
+          <NavLink to="/audit">Audit</NavLink>
           <NavLink to="/settings">Settings</NavLink>
         </nav>
         <span className="sp" />

@@ -9,6 +9,7 @@ mod decide;
 mod event;
 mod import;
 mod names;
+mod news;
 mod path;
 mod state;
 mod steps;
@@ -17,7 +18,8 @@ pub use self::decide::{Command, Limits, Refusal, Reviewers, decide};
 pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say, Step};
 pub use self::import::{Hunk, ImportFault, Proposal, Proposed, apply_hunks, read_answer};
 pub use self::names::{Client, DraftId, Principal, PrincipalKind, TaskId};
-pub use self::path::{PathFault, RelPath, is_unseen};
+pub use self::news::{News, NewsKind, news};
+pub use self::path::{PathFault, RelPath, is_unseen, spelled_out};
 pub use self::state::{Draft, Drafts, State, Submission};
 pub use self::steps::{Retention, kept_blobs, steps, undo_steps};
 

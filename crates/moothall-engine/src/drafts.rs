@@ -6,10 +6,12 @@
 
 mod apply;
 mod blobs;
+mod difference;
 mod editing;
 mod error;
 mod journal;
 mod judging;
+mod news;
 mod note;
 mod policy_files;
 mod reviewing;
@@ -28,14 +30,17 @@ use moothall_core::drafts::{
 };
 use moothall_core::gate::{FingerprintKey, Policy};
 
+pub use self::difference::{DiffLine, Difference, Part, Side, difference};
 pub use self::editing::{Edit, Existing};
 pub use self::error::DraftError;
 pub use self::journal::{Head, Line, Verified, verify};
 pub use self::judging::{Judged, ShownFile, Submitted, today};
+pub use self::news::{Heard, Told};
 pub use self::policy_files::policy_layers;
 
 use self::blobs::Blobs;
 use self::journal::{Journal, Locked};
+use self::news::Ring;
 use self::workspace::Workspace;
 
 /// Places in the work at which a test may stop a process, or a disk may be full.
@@ -128,6 +133,7 @@ struct Inner {
     drafts: Drafts,
     /// Intents without an end, by their first draft.
     pending: BTreeMap<DraftId, Intent>,
+    news: Ring,
     policy_differs: bool,
 }
 
@@ -181,6 +187,7 @@ impl DraftStore {
             journal,
             drafts: Drafts::default(),
             pending: BTreeMap::new(),
+            news: Ring::default(),
             policy_differs: false,
         };
         let store = Self { workspace, blobs, lock, policy, key, inner: Mutex::new(inner), options };
@@ -264,8 +271,11 @@ impl DraftStore {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let _held =
             Locked::take(&self.lock).map_err(DraftError::io("the store cannot be locked"))?;
-        let Inner { journal, drafts, pending, .. } = &mut *inner;
-        journal.catch_up(|record| take_in(drafts, pending, record))?;
+        let Inner { journal, drafts, pending, news, .. } = &mut *inner;
+        journal.catch_up(|seq, record| {
+            take_in(drafts, pending, record);
+            news.hear(drafts, seq, record);
+        })?;
         if self.needs_recovery(&inner) {
             self.recover(&mut inner)?;
         }
@@ -290,8 +300,11 @@ impl DraftStore {
             client: caller.client.clone(),
             event,
         };
+        // Before: a record that fills its file is followed by one that says so.
+        let seq = inner.journal.head().seq + 1;
         inner.journal.append(&record, &*self.options.reached)?;
         take_in(&mut inner.drafts, &mut inner.pending, &record);
+        inner.news.hear(&inner.drafts, seq, &record);
         Ok(())
     }
 

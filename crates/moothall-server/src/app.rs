@@ -9,7 +9,7 @@ use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
 
 use crate::shelf::Shelf;
-use crate::{Access, Desk, Feed, Metrics, Problem, Who};
+use crate::{Access, Desk, Feed, Metrics, Problem, Who, Workspaces};
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -20,6 +20,7 @@ pub struct App {
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shelf: Arc<Shelf>,
+    pub(crate) workspaces: Arc<Workspaces>,
     pub(crate) options: Options,
     /// Cancelled when the server is about to end: streams say goodbye.
     pub(crate) closing: CancellationToken,
@@ -71,6 +72,7 @@ impl App {
             access: Arc::new(access),
             metrics: Arc::default(),
             shelf: Arc::default(),
+            workspaces: Arc::default(),
             options: Options::default(),
             closing,
         }
@@ -80,6 +82,12 @@ impl App {
     #[must_use]
     pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Shows the drafts of these workspaces.
+    #[must_use]
+    pub fn with_workspaces(self, workspaces: Arc<Workspaces>) -> Self {
+        Self { workspaces, ..self }
     }
 
     /// With other times.

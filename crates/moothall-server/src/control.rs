@@ -1,4 +1,4 @@
-//! What a person does to a run: cancel, pause, resume, approve.
+//! What a person does to a run: cancel, pause, resume, approve, and review its moves.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,15 +8,19 @@ use moothall_core::consult::{Approval, Consult, NotHeld, Ranked, settle};
 use moothall_core::{Conclusion, RunId};
 use moothall_engine::RunRecord;
 use moothall_store::{RunRow, Wish};
+use serde_json::Value;
 
 use crate::access::now_ms;
 use crate::asked::{Body, Named, OptionalBody};
-use crate::wire::{Accepted, ApproveMove, Approved, ResumeRun};
+use crate::wire::{Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun};
 use crate::{App, Problem, Who};
 
 /// The longest name and note that are kept.
 const MAX_BY_CHARS: usize = 80;
 const MAX_NOTE_CHARS: usize = 2_000;
+
+/// Who speaks where nobody says a name.
+const WEB_USER: &str = "the user of the web interface";
 
 pub(crate) async fn cancel(
     State(app): State<App>,
@@ -82,7 +86,7 @@ pub(crate) async fn approve(
             Problem::conflict("not-held", words)
         }
     })?;
-    let by = by.unwrap_or_else(|| "the user of the web interface".to_owned());
+    let by = by.unwrap_or_else(|| WEB_USER.to_owned());
     let approval = Approval {
         move_id: move_id.clone(),
         by: bounded("by", by, MAX_BY_CHARS)?,
@@ -96,7 +100,28 @@ pub(crate) async fn approve(
     Ok(Json(Approved { move_id, rank }))
 }
 
-fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
+/// The moves of a consultation, as a person who reviews them sees them.
+pub(crate) async fn moves(
+    State(app): State<App>,
+    who: Who,
+    Named(run): Named<String>,
+) -> Result<Json<Value>, Problem> {
+    let row = app.find(&who, Scope::Read, &run).await?;
+    app.desk.moves(row, None).await.map(Json)
+}
+
+/// Changes them before they are debated.
+pub(crate) async fn change_moves(
+    State(app): State<App>,
+    who: Who,
+    Named(run): Named<String>,
+    Body(change): Body<ChangeMoves>,
+) -> Result<Json<Value>, Problem> {
+    let row = app.find(&who, Scope::Review, &run).await?;
+    app.desk.moves(row, Some((change, WEB_USER.to_owned()))).await.map(Json)
+}
+
+pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
     let text = text.trim().to_owned();
     match text.chars().count() > most || text.chars().any(|c| c.is_control() && c != '\n') {
         true => Err(Problem::bad_request(format!("`{name}` has at most {most} plain characters"))),

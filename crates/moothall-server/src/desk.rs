@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::Problem;
 use crate::wire::{
-    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun, TickerList,
+    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
+    TickerList,
 };
 
 /// The future of one request to a [`Desk`].
@@ -65,6 +66,10 @@ pub trait Desk: Debug + Send + Sync {
 
     /// Whether somebody drives a run at the moment, here or in another process.
     fn is_driven(&self, run_id: &RunId) -> bool;
+
+    /// The moves of a consultation as they would be debated, after a change where there is one, and
+    /// who makes it.
+    fn moves(&self, row: RunRow, change: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value>;
 
     /// What a consultation would take.
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value>;

@@ -5,6 +5,7 @@
 //!              └─ access/, caller.rs   who calls, and what they may do
 //!                   ├─ runs.rs, control.rs, company.rs   asks the Desk (desk.rs): the program behind this
 //!                   ├─ reading.rs                        snapshots, conversations, documents, exports
+//!                   ├─ drafts/                           what waits for a person, from its journal
 //!                   └─ stream.rs, pages.rs               events, from the Feed (feed.rs)
 //! ```
 //!
@@ -22,6 +23,7 @@ mod caller;
 mod company;
 mod control;
 mod desk;
+mod drafts;
 mod feed;
 mod guard;
 mod openapi;
@@ -40,6 +42,7 @@ pub use crate::access::{Access, AccessError, Admits, login_code, login_link};
 pub use crate::app::{App, Options};
 pub use crate::caller::Who;
 pub use crate::desk::{Begun, Desk, DeskFuture, Once, Order};
+pub use crate::drafts::{Workspace, Workspaces};
 pub use crate::feed::{Feed, Timing};
 pub use crate::guard::Guard;
 pub use crate::problem::Problem;

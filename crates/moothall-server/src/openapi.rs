@@ -241,6 +241,13 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
             takes: Some(schemas.subschema_for::<wire::ApproveMove>()),
             ..ask("Let a move be ranked that is held back", answer::<wire::Approved>(schemas))
         },
+        "/api/runs/{run}/moves" if is_post => Operation {
+            takes: Some(schemas.subschema_for::<wire::ChangeMoves>()),
+            ..ask("Change moves that wait for a review", answer::<Map<String, Value>>(schemas))
+        },
+        "/api/runs/{run}/moves" => {
+            ask("The moves of a consultation", answer::<Map<String, Value>>(schemas))
+        }
         "/api/estimate" => Operation {
             takes: Some(schemas.subschema_for::<wire::StartConsult>()),
             ..ask("What a consultation would take", answer::<Map<String, Value>>(schemas))
@@ -262,10 +269,44 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         },
         "/api/committees" => ask("Committees", answer::<wire::CommitteeList>(schemas)),
         "/api/settings" => ask("What is configured", answer::<wire::Settings>(schemas)),
+        "/api/drafts" => Operation {
+            query: &[
+                ("state", "string", "Only those in this state, such as escalated"),
+                ("limit", "integer", "At most so many, 200 where nothing is said"),
+            ],
+            ..ask("Drafts, the one touched last first", answer::<wire::DraftList>(schemas))
+        },
+        "/api/drafts/events" => Operation {
+            query: &[("after", "string", "The cursor of the list, or of the last event")],
+            ..ask("What becomes of drafts", Gives::Text(&["text/event-stream"]))
+        },
+        "/api/drafts/{draft}" => {
+            ask("A draft and all that was handed in with it", answer::<wire::DraftDetail>(schemas))
+        }
+        "/api/drafts/{draft}/approve" => on_draft("Let a draft into the workspace", schemas),
+        "/api/drafts/{draft}/reject" => on_draft("Close a draft for good", schemas),
+        "/api/drafts/{draft}/send-back" => on_draft("Give a draft back to its worker", schemas),
+        "/api/audit" => Operation {
+            query: &[
+                ("workspace", "string", "The id of a workspace; else the first"),
+                ("before", "integer", "Only records before this one"),
+                ("limit", "integer", "At most so many, 50 where nothing is said"),
+            ],
+            ..ask("The journal of drafts, checked", answer::<wire::AuditPage>(schemas))
+        },
         "/api/openapi.json" => ask("This document", answer::<Map<String, Value>>(schemas)),
         "/api/docs" => ask("This document for people", Gives::Text(&["text/html"])),
         _ => return None,
     })
+}
+
+fn on_draft(summary: &'static str, schemas: &mut SchemaGenerator) -> Operation {
+    Operation {
+        summary,
+        query: &[],
+        takes: Some(schemas.subschema_for::<wire::SayOnDraft>()),
+        gives: answer::<wire::SaidOnDraft>(schemas),
+    }
 }
 
 fn answer<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Gives {

@@ -19,8 +19,8 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
 use crate::{
-    App, Guard, Problem, assets, caller, company, control, guard, openapi, pages, reading, runs,
-    stream, telemetry,
+    App, Guard, Problem, assets, caller, company, control, drafts, guard, openapi, pages, reading,
+    runs, stream, telemetry,
 };
 
 /// What one request may take.
@@ -72,6 +72,7 @@ pub fn routes() -> Vec<Route> {
 fn table() -> Vec<(Route, MethodRouter<App>)> {
     let read = Needs::Scope(Scope::Read);
     let of_run = Needs::ScopeOnRun;
+    let of_server = Needs::ScopeOnServer;
     let look = |path, needs, handler| (Route { method: Method::GET, path, needs }, handler);
     let act = |path, needs, handler| (Route { method: Method::POST, path, needs }, handler);
     let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
@@ -80,7 +81,7 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
     vec![
         look("/healthz", Needs::Nothing, get(async || "ok")),
         look("/readyz", Needs::Nothing, get(ready)),
-        look("/metrics", Needs::ScopeOnServer(Scope::Admin), get(telemetry::show)),
+        look("/metrics", of_server(Scope::Admin), get(telemetry::show)),
         look("/login", Needs::Nothing, get(session::open)),
         act("/login", Needs::Nothing, post(session::enter)),
         look("/api/session", read, get(session::show)),
@@ -102,12 +103,21 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
         act("/api/runs/{run}/pause", of_run(Scope::Run), post(control::pause)),
         act("/api/runs/{run}/resume", of_run(Scope::Run), post(control::resume)),
         act("/api/runs/{run}/approve", of_run(Scope::Review), post(control::approve)),
+        look("/api/runs/{run}/moves", of_run(Scope::Read), get(control::moves)),
+        act("/api/runs/{run}/moves", of_run(Scope::Review), post(control::change_moves)),
         act("/api/estimate", read, post(company::estimate)),
         act("/api/check", read, post(company::check)),
         look("/api/facts/{ticker}", read, get(company::facts)),
         look("/api/tickers", read, get(company::tickers)),
         look("/api/committees", read, get(company::committees)),
         look("/api/settings", read, get(company::settings)),
+        look("/api/drafts", of_server(Scope::Read), get(drafts::list)),
+        look("/api/drafts/events", of_server(Scope::Read), get(drafts::events)),
+        look("/api/drafts/{draft}", of_server(Scope::Read), get(drafts::show)),
+        act("/api/drafts/{draft}/approve", of_server(Scope::Review), post(drafts::approve)),
+        act("/api/drafts/{draft}/reject", of_server(Scope::Review), post(drafts::reject)),
+        act("/api/drafts/{draft}/send-back", of_server(Scope::Review), post(drafts::send_back)),
+        look("/api/audit", of_server(Scope::Read), get(drafts::audit)),
         look("/api/openapi.json", Needs::Nothing, get(openapi::json)),
         look("/api/docs", Needs::Nothing, get(openapi::page)),
     ]

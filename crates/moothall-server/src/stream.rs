@@ -21,7 +21,14 @@ use crate::feed::frame;
 use crate::{App, Problem, Who};
 
 /// The version of the stream's contract.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
+
+/// The headers of every stream. Whoever stands between must neither keep nor change nor collect it.
+pub(crate) const EVENT_STREAM: [(header::HeaderName, &str); 3] = [
+    (header::CONTENT_TYPE, "text/event-stream"),
+    (header::CACHE_CONTROL, "no-cache, no-transform"),
+    (header::HeaderName::from_static("x-accel-buffering"), "no"),
+];
 
 /// How long events are gathered before they are sent. Nobody sees the difference, and a thousand
 /// readers of a lively run are woken twenty times a second and not for every event.
@@ -50,13 +57,7 @@ pub(crate) async fn events(
     if row.state.is_terminal() && after == row.events {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        // Whoever stands between must neither keep nor change nor collect it.
-        (header::CACHE_CONTROL, "no-cache, no-transform"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((headers, stream(app, row.run_id, after)).into_response())
+    Ok((EVENT_STREAM, stream(app, row.run_id, after)).into_response())
 }
 
 /// A cursor as it was written.
@@ -149,7 +150,7 @@ async fn stored(app: &App, run_id: &RunId, after: u64) -> Option<(u64, Bytes)> {
     Some((last, frames.concat().into()))
 }
 
-fn bye(reason: &str) -> Bytes {
+pub(crate) fn bye(reason: &str) -> Bytes {
     Bytes::from(format!("event: bye\ndata: {{\"reason\":\"{reason}\"}}\n\n"))
 }
 

@@ -1,12 +1,19 @@
 //! What requests and answers look like. The web UI has the same types (`web/src/gen/api.ts`).
 
+mod drafts;
+
 use moothall_core::access::{Scope, TeamName, TokenId};
+use moothall_core::consult::Proposal;
 use moothall_core::evidence::Day;
 use moothall_core::{Envelope, MicroUsd, RunId, Verdict};
 use moothall_store::RunState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::drafts::{
+    AuditPage, AuditRow, DraftChange, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftList,
+    DraftPart, DraftRow, DraftSide, FindingRow, ReviewedRow, SaidOnDraft, SayOnDraft, WorkspaceRow,
+};
 use crate::openapi::AnyEvent;
 
 /// A run that shall begin.
@@ -129,6 +136,33 @@ pub struct ApproveMove {
     pub note: Option<String>,
     /// Who says so.
     pub by: Option<String>,
+}
+
+/// What a person changes about moves that wait for a review. One of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ChangeMoves {
+    /// A move is not debated.
+    Veto {
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// Why; may be empty.
+        why: String,
+    },
+    /// A move reads like this instead.
+    Edit {
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// The whole move, as `GET /api/runs/{run}/moves` shows it.
+        #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+        #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
+        proposal: Proposal,
+    },
+    /// Everything that was changed is taken back.
+    Undo {},
 }
 
 /// A move that was approved.

@@ -8,6 +8,15 @@ export type RunState = "running" | "paused" | "finished" | "failed" | "cancelled
 /** What somebody may do. */
 export type Scope = "read" | "run" | "review" | "admin";
 
+/** Where a draft stands. */
+export type DraftState = "editing" | "submitted" | "escalated" | "accepted" | "applying" | "applied" | "conflict" | "rejected" | "withdrawn" | "expired" | "reverting" | "reverted";
+
+/** What the policy does about a finding. */
+export type GateAction = "allow" | "warn" | "escalate" | "reject";
+
+/** What a person says about a draft. */
+export type DraftSay = "approve" | "reject" | "send_back";
+
 /**
  * Where a run stands after it was asked something.
  */
@@ -72,6 +81,109 @@ name: string,
  * Its size.
  */
 bytes: number, };
+
+/**
+ * Records of the journal of a workspace.
+ */
+export type AuditPage = { 
+/**
+ * The workspaces that can be asked about.
+ */
+workspaces: Array<WorkspaceRow>, 
+/**
+ * The one that this is about; none where the server was given none.
+ */
+workspace: string | null, 
+/**
+ * Whether every record follows the one before and every signed checkpoint agrees.
+ */
+holds: boolean, 
+/**
+ * What is wrong.
+ */
+why: string | null, 
+/**
+ * Records that hold.
+ */
+records: number, 
+/**
+ * The hash of the last of them, to keep elsewhere.
+ */
+head: string | null, 
+/**
+ * Signed checkpoints that agree.
+ */
+checkpoints: number, 
+/**
+ * The public key that signed them.
+ */
+key: string | null, 
+/**
+ * The newest first.
+ */
+page: Array<AuditRow>, 
+/**
+ * `before` for the page after this one.
+ */
+next: number | null, };
+
+/**
+ * A record of the journal.
+ */
+export type AuditRow = { 
+/**
+ * Its number, from 1.
+ */
+seq: number, 
+/**
+ * When.
+ */
+at: string, 
+/**
+ * Who.
+ */
+who: string, 
+/**
+ * What kind of record it is.
+ */
+kind: string, 
+/**
+ * About which drafts.
+ */
+drafts: Array<string>, 
+/**
+ * About which file.
+ */
+path: string | null, 
+/**
+ * What came of it, or what was said.
+ */
+words: Array<string>, 
+/**
+ * Its hash, which the next one holds.
+ */
+hash: string, };
+
+/**
+ * What a person changes about moves that wait for a review. One of these.
+ */
+export type ChangeMoves = { "veto": { 
+/**
+ * The move.
+ */
+move: string, 
+/**
+ * Why; may be empty.
+ */
+why: string, } } | { "edit": { 
+/**
+ * The move.
+ */
+move: string, 
+/**
+ * The whole move, as `GET /api/runs/{run}/moves` shows it.
+ */
+proposal: Record<string, unknown>, } } | { "undo": Record<symbol, never> };
 
 /**
  * A text to check.
@@ -166,6 +278,215 @@ decision_makers: Array<SeatRow>,
 metrics: Array<string>, };
 
 /**
+ * What a draft does to its file.
+ */
+export type DraftChange = "created" | "edited" | "deleted" | "renamed";
+
+/**
+ * A draft with everything that was handed in with it.
+ */
+export type DraftDetail = { 
+/**
+ * The draft.
+ */
+draft: DraftRow, 
+/**
+ * File by file.
+ */
+files: Array<DraftFile>, 
+/**
+ * Whether the policy lets people approve here.
+ */
+may_be_approved_here: boolean, };
+
+/**
+ * A file of a submission.
+ */
+export type DraftFile = { 
+/**
+ * Its draft.
+ */
+draft: DraftRow, 
+/**
+ * Whether its owner may run it from now on, where that changes.
+ */
+becomes_executable: boolean | null, 
+/**
+ * Lines that come.
+ */
+added: number, 
+/**
+ * Lines that go.
+ */
+removed: number, 
+/**
+ * The difference.
+ */
+hunks: Array<DraftHunk>, 
+/**
+ * What was found and stands beside none of the lines.
+ */
+findings: Array<FindingRow>, 
+/**
+ * Lines of the difference that are not here, because there are too many.
+ */
+lines_left: number, 
+/**
+ * The contents are not kept any more.
+ */
+is_gone: boolean, };
+
+/**
+ * Lines that belong together.
+ */
+export type DraftHunk = { 
+/**
+ * In order.
+ */
+lines: Array<DraftLine>, };
+
+/**
+ * A line of a difference.
+ */
+export type DraftLine = { 
+/**
+ * Where it is.
+ */
+side: DraftSide, 
+/**
+ * Its number in the file, from 1.
+ */
+old: number | null, 
+/**
+ * Its number in the draft, from 1.
+ */
+new: number | null, 
+/**
+ * Its text, with control characters and what cannot be seen spelled out.
+ */
+parts: Array<DraftPart>, 
+/**
+ * The line goes on.
+ */
+is_cut: boolean, 
+/**
+ * What was found in it.
+ */
+findings: Array<FindingRow>, };
+
+/**
+ * Drafts of the workspaces that the server keeps.
+ */
+export type DraftList = { 
+/**
+ * The workspaces; none where the server was given none.
+ */
+workspaces: Array<WorkspaceRow>, 
+/**
+ * What was touched last comes first.
+ */
+drafts: Array<DraftRow>, 
+/**
+ * Drafts that wait for a person, whatever was asked for.
+ */
+waiting: number, 
+/**
+ * `after` for whoever follows what becomes of them.
+ */
+cursor: string, };
+
+/**
+ * A part of a line.
+ */
+export type DraftPart = { 
+/**
+ * What it says.
+ */
+text: string, 
+/**
+ * Whether it is what differs.
+ */
+is_changed: boolean, };
+
+/**
+ * A draft.
+ */
+export type DraftRow = { 
+/**
+ * Its handle.
+ */
+draft_id: string, 
+/**
+ * The workspace.
+ */
+workspace: string, 
+/**
+ * The task.
+ */
+task_id: string, 
+/**
+ * Whose it is.
+ */
+owner: string, 
+/**
+ * Its file.
+ */
+path: string, 
+/**
+ * Where the file goes, if not where it is.
+ */
+rename_to: string | null, 
+/**
+ * What it does to the file.
+ */
+change: DraftChange, 
+/**
+ * Where it stands.
+ */
+state: DraftState, 
+/**
+ * How often it was written.
+ */
+revision: number, 
+/**
+ * When something last happened to it.
+ */
+touched_at: string, 
+/**
+ * When it was handed in.
+ */
+submitted_at: string | null, 
+/**
+ * What its worker says.
+ */
+summary: string, 
+/**
+ * Everything that was handed in together, in order.
+ */
+together: string[], 
+/**
+ * The hash of all that is proposed: what a person's word is bound to.
+ */
+seal: string | null, 
+/**
+ * What the gate found in everything that was handed in together.
+ */
+findings: Array<FindingRow>, 
+/**
+ * What a person said last.
+ */
+reviewed: ReviewedRow | null, 
+/**
+ * The file that stood in the way.
+ */
+conflict: string | null, };
+
+/**
+ * Where a line is.
+ */
+export type DraftSide = "kept" | "added" | "removed";
+
+/**
  * A page of events.
  */
 export type EventPage = { 
@@ -181,6 +502,31 @@ head_seq: number,
  * Whether nothing follows that one.
  */
 terminal: boolean, };
+
+/**
+ * What the gate found.
+ */
+export type FindingRow = { 
+/**
+ * Which rule.
+ */
+rule: string, 
+/**
+ * What the policy does about it.
+ */
+action: GateAction, 
+/**
+ * In which file.
+ */
+path: string, 
+/**
+ * In which line of the draft, from 1.
+ */
+line: number | null, 
+/**
+ * What was found.
+ */
+message: string, };
 
 /**
  * A provider and its key.
@@ -288,6 +634,23 @@ export type ResumeRun = {
 budget_usd?: string, };
 
 /**
+ * What a person said.
+ */
+export type ReviewedRow = { 
+/**
+ * What.
+ */
+say: DraftSay, 
+/**
+ * Who.
+ */
+by: string, 
+/**
+ * Why.
+ */
+reason: string, };
+
+/**
  * Runs, the newest first.
  */
 export type RunList = { 
@@ -348,6 +711,28 @@ cost_micro_usd: number | null,
  * Tokens that it has used.
  */
 tokens: number | null, };
+
+/**
+ * What came of a person's word.
+ */
+export type SaidOnDraft = { 
+/**
+ * Everything that was handed in together, as it stands now.
+ */
+drafts: Array<DraftRow>, };
+
+/**
+ * A person's word on a draft.
+ */
+export type SayOnDraft = { 
+/**
+ * The seal that was shown.
+ */
+seal: string, 
+/**
+ * Why.
+ */
+reason?: string, };
 
 /**
  * A seat of a committee.
@@ -663,3 +1048,16 @@ micro_usd_a_day: number | null,
  * Requests it may make in a minute.
  */
 requests_a_minute?: number, };
+
+/**
+ * A workspace.
+ */
+export type WorkspaceRow = { 
+/**
+ * As requests name it.
+ */
+id: string, 
+/**
+ * The name of its folder.
+ */
+name: string, };

@@ -13,6 +13,7 @@ import { Meter } from "../run/meter";
 import { Pipeline } from "../run/pipeline";
 import { usePlace } from "../run/place";
 import { RunProblem } from "../run/problem";
+import { ReviewMoves } from "../run/review";
 import type { LinkState } from "../stream/stream";
 import { type LiveRun, useRun } from "../stream/use-run";
 import { useAnnounce } from "../ui/announce";
@@ -48,6 +49,7 @@ function Consult({ run, view }: { run: LiveRun; view: RunView }) {
       />
       <Banners view={view} link={run.link} refresh={run.refresh} />
       <Meter view={view} />
+      <ReviewMoves view={view} refresh={run.refresh} />
       {consult ? (
         <Work view={view} consult={consult} link={run.link} stale={stale} />
       ) : (

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useGet } from "../api/use-get";
 import type { Settings as ServerSettings } from "../gen/api";
 import { plain, usd } from "../model/format";
+import { Tokens } from "../settings/tokens";
 import { keysAreOn, switchKeys } from "../ui/keys";
 import { Loading, Note, Segmented, Tag } from "../ui/parts";
 
@@ -38,8 +39,7 @@ export default function Settings() {
           </Group>
           <Group title="Keys" hint="Read from the server's environment. A key is never sent to a browser.">
             {data.keys.map((key) => (
-              <Row key={key.provider} name={key.provider}>
-                {key.hint && !key.present && <span className="muted">{plain(key.hint)}</span>}
+              <Row key={key.provider} name={key.provider} below={key.present ? null : key.hint}>
                 {key.present ? (
                   <Tag tone="good" icon="check">
                     present
@@ -89,10 +89,8 @@ export default function Settings() {
               <span>{data.offline ? "recorded answers" : "from the SEC, as they are needed"}</span>
             </Row>
           </Group>
-          <Group title="Access" hint="Tokens are made where the server runs, are shown once and kept as hashes.">
-            <Row name="Make one">
-              <code>moothall token --help</code>
-            </Row>
+          <Group title="Access tokens" hint="For scripts and other people. A token is shown once and kept as a hash.">
+            <Tokens />
           </Group>
         </>
       )}
@@ -119,10 +117,11 @@ export default function Settings() {
 }
 
 const KEYS = [
-  ["j k", "next and previous move"],
+  ["j k", "next and previous move or draft"],
   ["0 – 4", "zoom into a layer"],
   ["Esc", "zoom out"],
   ["r", "results of the run"],
+  ["a r c", "approve, reject, send back a draft"],
   ["Ctrl K", "search or jump; always on"],
 ] as const;
 
@@ -136,11 +135,12 @@ function Group({ title, hint, children }: { title: string; hint: string; childre
   );
 }
 
-function Row({ name, children }: { name: string; children: ReactNode }) {
+function Row({ name, children, below }: { name: string; children: ReactNode; below?: string | null }) {
   return (
-    <div className="setrow">
+    <div className={below ? "setrow long" : "setrow"}>
       <span>{name}</span>
       <span className="setval">{children}</span>
+      {below && <span className="keyhint muted">{plain(below)}</span>}
     </div>
   );
 }

@@ -70,8 +70,13 @@ function inline(text: string): ReactNode[] {
   let from = 0;
   for (const match of text.matchAll(CITES)) {
     parts.push(<Fragment key={from}>{bold(text.slice(from, match.index))}</Fragment>);
-    for (const id of (match[1] ?? "").split(";")) parts.push(<Cite key={`${match.index}-${id}`} id={id.trim()} />);
     from = match.index + match[0].length;
+    const ids = (match[1] ?? "").split(";");
+    // What ends the sentence stands at the chip, as it would at a word.
+    const ends = /^[.,;:!?)]/.test(text.slice(from));
+    ids.forEach((id, at) => {
+      parts.push(<Cite key={`${from}-${id}`} id={id.trim()} tight={ends && at === ids.length - 1} />);
+    });
   }
   parts.push(<Fragment key={from}>{bold(text.slice(from))}</Fragment>);
   return parts;

@@ -1,20 +1,20 @@
 import { useSearchParams } from "react-router";
 
 /** Evidence that a sentence rests on. Opens the fact with its filing; the address says which. */
-export function Cite({ id }: { id: string }) {
+export function Cite({ id, tight }: { id: string; tight?: boolean }) {
   const [, setParams] = useSearchParams();
   const shown = citeName(id);
   // `[A1: …]` is an assumption by its author's own word: there is nothing to open.
   if (/^A[0-9]+\b/.test(id))
     return (
-      <span className="cite guess" title={`Assumption: ${id}`}>
+      <span className={tight ? "cite guess tight" : "cite guess"} title={`Assumption: ${id}`}>
         assumed{id.includes(":") ? `: ${id.slice(id.indexOf(":") + 1).trim()}` : ""}
       </span>
     );
   return (
     <button
       type="button"
-      className="cite"
+      className={tight ? "cite tight" : "cite"}
       title={id}
       onClick={() =>
         setParams(

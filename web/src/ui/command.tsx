@@ -16,6 +16,8 @@ const PAGES: Item[] = [
   { name: "All runs", detail: "start", to: "/" },
   { name: "Compare two runs", detail: "", to: "/compare" },
   { name: "Tasks", detail: "programs on trial", to: "/tasks" },
+  { name: "Drafts", detail: "what waits for a person", to: "/drafts" },
+  { name: "Audit", detail: "the journal of drafts", to: "/audit" },
   { name: "Settings", detail: "keys, limits, keyboard", to: "/settings" },
 ];
 

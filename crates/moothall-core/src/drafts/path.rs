@@ -129,6 +129,18 @@ pub fn is_unseen(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Control characters and what cannot be seen, spelled out: what a person reads is what is there.
+pub fn spelled_out(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c == '\t' || !(c.is_control() || is_unseen(c)) {
+            true => shown.push(c),
+            false => shown.extend(c.escape_unicode()),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 #[path = "path_tests.rs"]
 mod tests;

@@ -102,7 +102,10 @@ impl Journal {
 
     /// Reads what others wrote since, and mends a tail that was not written to its end. Only for
     /// whoever holds the lock of the store.
-    pub(super) fn catch_up(&mut self, mut each: impl FnMut(&Record)) -> Result<(), DraftError> {
+    pub(super) fn catch_up(
+        &mut self,
+        mut each: impl FnMut(u64, &Record),
+    ) -> Result<(), DraftError> {
         loop {
             let path = file(&self.folder, self.number);
             let bytes = read_from(&path, self.offset)?;
@@ -118,7 +121,7 @@ impl Journal {
                         if let Event::Rotated { next } = read.record.event {
                             rotated = Some(next);
                         }
-                        each(&read.record);
+                        each(read.head.seq, &read.record);
                     }
                     Err(why) => {
                         let is_last = end.is_none_or(|end| at + end + 1 == bytes.len());

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use moothall_core::RunId;
 use moothall_core::report::document::Document;
 use moothall_server::wire::{
-    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
+    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult,
+    TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Order, Problem, StatusCode};
 use moothall_store::RunRow;
@@ -52,6 +53,9 @@ impl Desk for AbsentDesk {
     }
     fn is_driven(&self, _: &RunId) -> bool {
         self.drives
+    }
+    fn moves(&self, _: RunRow, _: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {
+        absent()
     }
     fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {
         absent()

@@ -4,5 +4,6 @@
 
 mod access;
 mod desk;
+mod drafts;
 mod scene;
 mod streams;

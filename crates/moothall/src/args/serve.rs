@@ -53,6 +53,15 @@ pub(crate) struct ServeArgs {
     /// Use the recorded filings in this folder and no network
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
+    /// Offer the committee of this file, too; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) committee: Vec<PathBuf>,
+    /// Show the drafts of this folder, for people to review; may be given more than once
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Vec<PathBuf>,
+    /// Who reviews without a token [default: whoever is logged in]
+    #[arg(long, value_name = "NAME", requires = "workspace")]
+    pub(crate) by: Option<String>,
 }
 
 /// Who is let in.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use moothall_core::RunId;
 use moothall_core::consult::{Change, Consult, MAX_CHANGES, Review, Tried, What};
 use moothall_engine::RunRecord;
+use moothall_store::RunRow;
 use serde_json::{Value, json};
 
 use super::consult::Reading;
@@ -13,7 +15,7 @@ use super::{own_words, resume, runtime, words};
 use crate::args::{EditedMove, Global, MovesArgs};
 use crate::config::Loaded;
 use crate::error::{CliError, Exit};
-use crate::local::{self, open_and_find};
+use crate::local::{self, Local, open_and_find};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{artifacts, config, logging};
 
@@ -25,37 +27,10 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
-        let (store, run_id) = (&*local.store, &row.run_id);
-        if row.workflow != Consult::NAME {
-            let words = format!("run {run_id} is no consultation: it has no moves");
-            return Err(CliError::usage(words).into());
-        }
+        let run_id = &row.run_id;
+        refuse_others(&row)?;
         let wanted = changes(&loaded, args)?;
-        let is_change = !wanted.is_empty() || args.undo;
-        // Whoever drives the run could be telling it right now.
-        let _lock = match is_change {
-            true => Some(local.lock(run_id).await.map_err(resume::unlocked)?),
-            false => None,
-        };
-        let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
-        if is_change {
-            may_be_changed(&record)?;
-        }
-        let mut said = match args.undo {
-            true => Vec::new(),
-            false => store.changes(run_id).await.map_err(local::broken)?,
-        };
-        for change in &wanted {
-            fits(&record, &said, change)?;
-            said.push(change.clone());
-        }
-        if args.undo {
-            store.forget_changes(run_id).await.map_err(local::broken)?;
-        }
-        if !wanted.is_empty() {
-            store.add_changes(run_id, wanted).await.map_err(local::broken)?;
-        }
-        let reading = with(&record, said.clone())?;
+        let Changed { record, reading, said } = change(&local, run_id, wanted, args.undo).await?;
         if let Some(folder) = &args.write {
             write(&reading, folder)?;
         }
@@ -65,6 +40,64 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
         }
         Ok(Exit::Fine)
     })
+}
+
+/// A run after a person changed its moves.
+pub(super) struct Changed {
+    record: RunRecord,
+    reading: Reading,
+    said: Vec<Change>,
+}
+
+impl Changed {
+    pub(super) fn report(&self) -> Value {
+        report(&self.record, &self.reading, &self.said)
+    }
+}
+
+/// Only consultations have moves.
+pub(super) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
+    if row.workflow == Consult::NAME {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("run {} is no consultation: it has no moves", row.run_id)))
+}
+
+/// Keeps changes with a run that waits for a review, or takes all of them back first. Without any it
+/// only reads.
+pub(super) async fn change(
+    local: &Local,
+    run_id: &RunId,
+    wanted: Vec<Change>,
+    undo: bool,
+) -> Result<Changed, CliError> {
+    let store = &*local.store;
+    let is_change = !wanted.is_empty() || undo;
+    // Whoever drives the run could be telling it right now.
+    let _lock = match is_change {
+        true => Some(local.lock(run_id).await.map_err(resume::unlocked)?),
+        false => None,
+    };
+    let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
+    if is_change {
+        may_be_changed(&record)?;
+    }
+    let mut said = match undo {
+        true => Vec::new(),
+        false => store.changes(run_id).await.map_err(local::broken)?,
+    };
+    for change in &wanted {
+        fits(&record, &said, change)?;
+        said.push(change.clone());
+    }
+    if undo {
+        store.forget_changes(run_id).await.map_err(local::broken)?;
+    }
+    if !wanted.is_empty() {
+        store.add_changes(run_id, wanted).await.map_err(local::broken)?;
+    }
+    let reading = with(&record, said.clone())?;
+    Ok(Changed { record, reading, said })
 }
 
 /// What the flags say, in a fixed order: vetoes, edits, additions.

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, Say, State, is_unseen};
+use moothall_core::drafts::{Draft, Say, State, spelled_out};
 use moothall_core::gate::{Channel, unified};
-use moothall_engine::drafts::ShownFile;
+use moothall_engine::drafts::{self, ShownFile, Side};
 use serde_json::json;
-use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::draft::store::{Opened, failed, id_of, open};
 use super::draft::{report_of, say};
@@ -24,10 +22,6 @@ const RED: Style = AnsiColor::Red.on_default();
 const SEAL_DIGITS: usize = 12;
 /// Characters of a line that are shown; the rest is counted.
 const LINE_CHARS: usize = 400;
-/// How long a difference is refined; then it is shown as coarse as it is.
-const COMPARING: Duration = Duration::from_secs(2);
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
 
 pub(super) fn run(global: &Global, args: &ReviewArgs) -> anyhow::Result<Exit> {
     let opened = open(global, &args.flags)?;
@@ -203,49 +197,29 @@ fn shown(file: &ShownFile) -> String {
 }
 
 fn difference(base: &str, after: &str, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
-    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed.
-    let old: Vec<&str> = base.split_terminator('\n').collect();
-    let new: Vec<&str> = after.split_terminator('\n').collect();
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Histogram)
-        .timeout(COMPARING)
-        .diff_slices(&old, &new);
     let mut text = String::new();
-    for (at, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+    for (at, hunk) in drafts::difference(base, after).hunks.iter().enumerate() {
         if at > 0 {
             let _ = writeln!(text, "{DIM}      ⋯{DIM:#}");
         }
-        for op in group {
-            for change in diff.iter_inline_changes(op) {
-                let (sign, style) = match change.tag() {
-                    ChangeTag::Delete => ('-', RED),
-                    ChangeTag::Insert => ('+', GREEN),
-                    ChangeTag::Equal => (' ', Style::new()),
-                };
-                let number =
-                    change.new_index().or_else(|| change.old_index()).map_or(0, |at| at + 1);
-                let mut line = String::new();
-                let mut left = LINE_CHARS;
-                for (emphasised, part) in change.iter_strings_lossy() {
-                    let part = part.trim_end_matches('\n');
-                    let all = part.chars().count();
-                    let cut: String = part.chars().take(left).collect();
-                    left -= cut.chars().count();
-                    let marked = if emphasised { style.bold().underline() } else { style };
-                    let _ = write!(line, "{marked}{}{marked:#}", escaped(&cut));
-                    if all > cut.chars().count() {
-                        let _ = write!(line, "{DIM}… (a longer line){DIM:#}");
-                        break;
-                    }
-                }
-                let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {line}");
-                if let Some(at) = change.new_index().map(|at| at + 1)
-                    && change.tag() != ChangeTag::Delete
-                {
-                    for words in beside.remove(&at).unwrap_or_default() {
-                        let _ = writeln!(text, "        {YELLOW}▲ {words}{YELLOW:#}");
-                    }
-                }
+        for line in hunk {
+            let (sign, style) = match line.side {
+                Side::Removed => ('-', RED),
+                Side::Added => ('+', GREEN),
+                Side::Kept => (' ', Style::new()),
+            };
+            let number = line.new.or(line.old).unwrap_or(0);
+            let mut shown = String::new();
+            for part in &line.parts {
+                let marked = if part.changed { style.bold().underline() } else { style };
+                let _ = write!(shown, "{marked}{}{marked:#}", part.text);
+            }
+            if line.cut {
+                let _ = write!(shown, "{DIM}… (a longer line){DIM:#}");
+            }
+            let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {shown}");
+            for words in line.new.and_then(|at| beside.remove(&at)).unwrap_or_default() {
+                let _ = writeln!(text, "        {YELLOW}▲ {words}{YELLOW:#}");
             }
         }
     }
@@ -264,24 +238,9 @@ pub(super) fn painted(diff: &str) -> String {
         };
         let cut: String = line.chars().take(LINE_CHARS).collect();
         let more = if cut.len() < line.len() { "… (a longer line)" } else { "" };
-        let _ = writeln!(text, "{style}{}{style:#}{more}", escaped(&cut));
+        let _ = writeln!(text, "{style}{}{style:#}{more}", spelled_out(&cut));
     }
     text
-}
-
-/// Control characters and what cannot be seen, spelled out: what a person reads is what is there.
-pub(super) fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        let plain = c == '\t' || !(c.is_control() || is_unseen(c));
-        match plain {
-            true => shown.push(c),
-            false => {
-                let _ = write!(shown, "{}", c.escape_unicode());
-            }
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

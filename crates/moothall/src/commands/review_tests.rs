@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn whatever_drives_a_terminal_is_spelled_out() {
-    let told = escaped("a\x1b[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\tg");
+    let told = spelled_out("a\x1b[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\tg");
     assert_eq!(told, "a\\u{1b}[2Jb\\u{d}c\\u{202e}d\\u{200b}e\\u{9b}f\tg");
 }
 

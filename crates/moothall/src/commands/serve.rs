@@ -5,21 +5,26 @@ mod facts;
 mod order;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use moothall_core::access::{Scope, TeamName};
+use moothall_core::consult::{Committee, board};
+use moothall_engine::drafts::DraftStore;
 use moothall_server::{
-    Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, login_code,
-    login_link,
+    Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
+    Workspaces, login_code, login_link,
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use self::desk::ProgramDesk;
-use super::{files, login};
+use self::desk::{Causes, ProgramDesk};
+use super::draft::store::{failed, options_of};
+use super::{committee, files, login, own_words};
 use crate::args::{AuthArg, Global, ServeArgs};
+use crate::config::Loaded;
 use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::pace::Pace;
@@ -40,6 +45,8 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     refuse_other_machines(args)?;
     open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
+    let workspaces = Arc::new(workspaces(&loaded, args)?);
+    let committees = committees(&args.committee)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
@@ -51,14 +58,19 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         let feed = Feed::new(local.store.clone());
         let watching =
             tokio::spawn(Arc::clone(&feed).watch(Timing::default(), closing.child_token()));
-        let desk = Arc::new(ProgramDesk::new(
+        let causes = match args.auth {
+            AuthArg::Tokens => Causes::Logged,
+            AuthArg::Link | AuthArg::None => Causes::Told,
+        };
+        let desk = ProgramDesk::new(
             global.config.clone(),
             Arc::clone(&local),
             Arc::clone(&feed),
             args.model.clone(),
             offline,
             Pace::of(args.pace),
-        ));
+        );
+        let desk = Arc::new(desk.with_causes(causes).with_committees(committees));
         let origin = match &args.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{address}"),
@@ -73,7 +85,9 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         };
         let access = Access::new(local.shared_accounts(), admits, &origin);
         let app = App::new(local.store.clone(), desk.clone(), feed, access, closing.clone())
-            .with_metrics(metrics);
+            .with_metrics(metrics)
+            .with_workspaces(Arc::clone(&workspaces));
+        let looking = tokio::spawn(workspaces.watch(closing.child_token()));
         // It ends after the runs, whose spans it sends.
         let done = CancellationToken::new();
         let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
@@ -96,7 +110,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             () = moothall_server::Desk::shut_down(&*desk) => {}
             () = leave.cancelled() => {}
         }
-        let _ = watching.await;
+        let _ = tokio::join!(watching, looking);
         done.cancel();
         if let Some(exporting) = exporting {
             let _ = exporting.await;
@@ -105,6 +119,40 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         served.map_err(|error| CliError::failed("the server broke off").with_source(error))?;
         Ok(Exit::Fine)
     })
+}
+
+/// The committees of files. Requests know them by name, so no two have the same.
+fn committees(files: &[PathBuf]) -> Result<Vec<(Committee, PathBuf)>, CliError> {
+    let mut all: Vec<(Committee, PathBuf)> = Vec::new();
+    for file in files {
+        let file = fs_err::canonicalize(file)
+            .map_err(|error| CliError::usage("the committee cannot be read").with_source(error))?;
+        let one = committee::find(file.to_str())?;
+        if one.name == board().name || all.iter().any(|(other, _)| other.name == one.name) {
+            return Err(CliError::usage(format!("two committees are called `{}`", one.name))
+                .with_hint("give one of them another `name`"));
+        }
+        all.push((one, file));
+    }
+    Ok(all)
+}
+
+/// The workspaces whose drafts are shown, each with what a crash left finished.
+fn workspaces(loaded: &Loaded, args: &ServeArgs) -> Result<Workspaces, CliError> {
+    if args.workspace.is_empty() {
+        return Ok(Workspaces::default());
+    }
+    let person = own_words::who(loaded, args.by.as_deref(), "reviews")?;
+    let mut all = Vec::new();
+    for folder in &args.workspace {
+        let options = options_of(loaded, folder)?;
+        let folder = options.workspace.clone();
+        let store = DraftStore::open(options).map_err(failed)?;
+        all.push(Workspace::new(&folder, store).map_err(|error| {
+            CliError::failed("the workspace cannot be read").with_source(error)
+        })?);
+    }
+    Ok(Workspaces::new(all, person))
 }
 
 /// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers

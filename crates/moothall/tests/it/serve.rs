@@ -334,6 +334,63 @@ fn run_is_paused_resumed_and_cancelled_over_http() {
 }
 
 #[test]
+fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
+    let world = World::new();
+    let server = Server::start(&world, &["--pace", "0"]);
+    runtime().block_on(async {
+        let run = server.consult(json!({"pause_after_moves": true})).await;
+        let path = format!("/api/runs/{run}/moves");
+        let until = Instant::now() + Duration::from_secs(120);
+        let waiting = loop {
+            let view = server.json(&format!("/api/runs/{run}")).await;
+            if view["status"]["state"] == "paused" && view["about"]["driven"] == false {
+                break server.json(&path).await;
+            }
+            assert!(Instant::now() < until, "the run does not wait: {view}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        assert_eq!((&waiting["waits_for_person"], &waiting["changes"]), (&json!(true), &json!([])));
+        let veto = json!({"veto": {"move": "m1", "why": "we tried that"}});
+        assert_eq!(server.post(&path, &veto).await.status(), StatusCode::OK);
+        let mut proposal = waiting["moves"][1]["proposal"].clone();
+        proposal["title"] = json!("Sell the idle plant");
+        let edit = json!({"edit": {"move": "m2", "proposal": proposal}});
+        let edited = body(server.post(&path, &edit).await).await;
+        assert_eq!(edited["moves"][1]["title"], "Sell the idle plant");
+        assert_eq!(edited["changes"].as_array().unwrap().len(), 2);
+        assert_eq!(edited["changes"][0]["by"], "the user of the web interface");
+        // What the command shows is the same.
+        assert_eq!(world.run(&["moves", &run, "--json"]).json(), edited);
+        let nobody = json!({"veto": {"move": "m99", "why": ""}});
+        let refused = server.post(&path, &nobody).await;
+        assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        let undone = body(server.post(&path, &json!({"undo": {}})).await).await;
+        assert_eq!(undone, waiting);
+    });
+}
+
+#[test]
+fn committee_of_a_file_is_known_by_its_name_and_no_request_names_a_file() {
+    let world = World::new();
+    assert_eq!(world.run(&["committee", "new", "mine.toml"]).code, Some(0));
+    let text = world.read("mine.toml").replacen("name = \"board\"", "name = \"mine\"", 1);
+    world.write("mine.toml", &text);
+    let server = Server::start(&world, &["--committee", "mine.toml"]);
+    runtime().block_on(async {
+        let list = server.json("/api/committees").await;
+        let names: Vec<&Value> =
+            list["committees"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        assert_eq!(names, ["board", "mine"]);
+        let ask = async |committee: &str| {
+            let wanted = json!({"ticker": "HLXI", "committee": committee, "isolation": "none"});
+            server.post("/api/estimate", &wanted).await
+        };
+        assert_eq!(ask("mine").await.status(), StatusCode::OK);
+        assert_eq!(body(ask("mine.toml").await).await["code"], "unknown-committee");
+    });
+}
+
+#[test]
 fn companies_facts_checks_and_estimates_are_what_the_commands_say() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);

@@ -35,12 +35,21 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST", "/api/runs/{run}/pause", "run of the run"),
     ("POST", "/api/runs/{run}/resume", "run of the run"),
     ("POST", "/api/runs/{run}/approve", "review of the run"),
+    ("GET", "/api/runs/{run}/moves", "read of the run"),
+    ("POST", "/api/runs/{run}/moves", "review of the run"),
     ("POST", "/api/estimate", "read"),
     ("POST", "/api/check", "read"),
     ("GET", "/api/facts/{ticker}", "read"),
     ("GET", "/api/tickers", "read"),
     ("GET", "/api/committees", "read"),
     ("GET", "/api/settings", "read"),
+    ("GET", "/api/drafts", "read of the server"),
+    ("GET", "/api/drafts/events", "read of the server"),
+    ("GET", "/api/drafts/{draft}", "read of the server"),
+    ("POST", "/api/drafts/{draft}/approve", "review of the server"),
+    ("POST", "/api/drafts/{draft}/reject", "review of the server"),
+    ("POST", "/api/drafts/{draft}/send-back", "review of the server"),
+    ("GET", "/api/audit", "read of the server"),
     ("GET", "/api/openapi.json", "nothing"),
     ("GET", "/api/docs", "nothing"),
 ];
@@ -92,8 +101,7 @@ fn expected(role: &str, needs: Needs, is_own: bool) -> &'static str {
         Needs::Nothing => return "let through",
         Needs::Scope(scope) => (scope, false),
         Needs::ScopeOnRun(scope) | Needs::ScopeOnToken(scope) => (scope, true),
-        // The server is `local`'s.
-        Needs::ScopeOnServer(_) if role == "south" => return "404",
+        Needs::ScopeOnServer(_) if is_foreign_server(role, needs) => return "404",
         Needs::ScopeOnServer(scope) => (scope, false),
     };
     let covers = match role {
@@ -108,6 +116,11 @@ fn expected(role: &str, needs: Needs, is_own: bool) -> &'static str {
         (true, true) => "404",
         (true, false) => "let through",
     }
+}
+
+/// The server is `local`'s.
+fn is_foreign_server(role: &str, needs: Needs) -> bool {
+    role == "south" && matches!(needs, Needs::ScopeOnServer(_))
 }
 
 fn signed(request: RequestBuilder, credential: &Option<Credential>) -> RequestBuilder {
@@ -138,6 +151,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
                     .replace("{id}", "F0:Revenue:FY2025")
                     .replace("{move}", "m1")
                     .replace("{thread}", "D1")
+                    .replace("{draft}", "drf_00000000000000000000000000000001")
                     .replace("{name}", "memo.md");
                 let is_post = route.method == "POST";
                 let mut request = if is_post { place.post(&path) } else { place.get(&path) };
@@ -155,7 +169,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
                     (403, "scope-missing") => "403",
                     // A run without documents is a run: its documents are not there.
                     (404, code) if refusals.contains(&code) && !is_own => "404",
-                    (404, "not-found") if role == "south" && route.path == "/metrics" => "404",
+                    (404, "not-found") if is_foreign_server(role, route.needs) => "404",
                     _ => "let through",
                 };
                 let wanted = expected(role, route.needs, is_own);

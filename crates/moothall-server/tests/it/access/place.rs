@@ -102,7 +102,12 @@ impl Place {
     pub(crate) fn post(&self, path: &str) -> RequestBuilder {
         let request = self.client.post(format!("{}{path}", self.base));
         // Enough to be understood: what is refused is refused for who asks.
-        let body = if path.ends_with("/approve") { r#"{"move":"m1"}"# } else { "{}" };
+        let body = match path {
+            path if path.starts_with("/api/drafts/") => r#"{"seal":"0"}"#,
+            path if path.ends_with("/moves") => r#"{"undo":{}}"#,
+            path if path.ends_with("/approve") => r#"{"move":"m1"}"#,
+            _ => "{}",
+        };
         request.header("content-type", "application/json").body(body)
     }
 

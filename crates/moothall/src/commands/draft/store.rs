@@ -1,5 +1,7 @@
 //! The store of a workspace, as commands open it, and its errors in words.
 
+use std::path::Path;
+
 use moothall_core::drafts::{Client, DraftId, Principal, Refusal};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Options, workspace_id};
 
@@ -24,11 +26,20 @@ pub(in crate::commands) fn options(
 ) -> Result<(Options, Loaded), CliError> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let shown = flags.workspace.display();
+    let options = options_of(&loaded, &flags.workspace)?;
+    Ok((options, loaded))
+}
+
+/// The same, for a configuration that is at hand.
+pub(in crate::commands) fn options_of(
+    loaded: &Loaded,
+    workspace: &Path,
+) -> Result<Options, CliError> {
+    let shown = workspace.display();
     let no_folder = |error: std::io::Error| {
         CliError::usage(format!("`{shown}` is no folder")).with_source(error)
     };
-    let workspace = fs_err::canonicalize(&flags.workspace).map_err(no_folder)?;
+    let workspace = fs_err::canonicalize(workspace).map_err(no_folder)?;
     let id = workspace_id(&workspace).map_err(no_folder)?;
     let folders = &loaded.places.folders;
     let state = folders.state.join("drafts").join(id);
@@ -38,7 +49,7 @@ pub(in crate::commands) fn options(
     }
     let mut options = Options::new(workspace, state);
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
-    Ok((options, loaded))
+    Ok(options)
 }
 
 pub(in crate::commands) fn open(

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use moothall_core::RunId;
 use moothall_core::access::Excess;
-use moothall_core::consult::Consult;
+use moothall_core::consult::{Change, Committee, Consult, What};
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::Reflexion;
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
 use moothall_engine::{Ended, EngineError, RunLock, cancel};
 use moothall_server::wire::{
-    CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun, TickerList,
+    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
+    TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode};
 use moothall_store::{Admission, NewRun, Once, RunRow, Store, StoredEvent, Terms, Wish};
@@ -26,7 +27,7 @@ use tracing::Instrument as _;
 use super::{facts as known, order};
 use crate::commands::check::Checked;
 use crate::commands::resume::unlocked;
-use crate::commands::{consult, facts, run};
+use crate::commands::{consult, facts, moves, run};
 use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
 use crate::isolation::NO_SANDBOX;
@@ -47,6 +48,8 @@ pub(super) struct ProgramDesk {
     model: Option<ModelName>,
     offline: Option<PathBuf>,
     pace: Pace,
+    causes: Causes,
+    committees: Vec<(Committee, PathBuf)>,
     driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
 }
 
@@ -56,6 +59,14 @@ impl std::fmt::Debug for ProgramDesk {
             .field("driving", &self.driving().keys())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether whoever asks hears why something failed below. Causes name files and folders of this
+/// machine, which are its user's to know and nobody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Causes {
+    Told,
+    Logged,
 }
 
 /// A run that can be driven, of either kind.
@@ -95,8 +106,22 @@ impl ProgramDesk {
         offline: Option<PathBuf>,
         pace: Pace,
     ) -> Self {
-        let driving = Mutex::default();
-        Self { config, local, feed, model, offline, pace, driving }
+        let (driving, causes, committees) = (Mutex::default(), Causes::Told, Vec::new());
+        Self { config, local, feed, model, offline, pace, causes, committees, driving }
+    }
+
+    /// The same, for callers who may or may not hear causes.
+    pub(super) fn with_causes(self, causes: Causes) -> Self {
+        Self { causes, ..self }
+    }
+
+    /// The same, with committees of these files beside the built-in one.
+    pub(super) fn with_committees(self, committees: Vec<(Committee, PathBuf)>) -> Self {
+        Self { committees, ..self }
+    }
+
+    fn problem(&self, error: CliError) -> Problem {
+        problem(error, self.causes)
     }
 
     /// Configuration and keys as they are now: whoever sets a key need not start the server again.
@@ -109,7 +134,7 @@ impl ProgramDesk {
     }
 
     fn plan(&self, request: StartConsult) -> Result<(Context, consult::Planned), CliError> {
-        let mut args = order::consult(&request, self.model.as_ref())?;
+        let mut args = order::consult(&request, self.model.as_ref(), &self.committees)?;
         args.evidence.offline = self.offline.clone();
         let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
         let context = self.context(flags)?;
@@ -140,14 +165,15 @@ impl ProgramDesk {
 
     async fn begin(&self, order: Order) -> Result<Begun, Problem> {
         let Order { request, owner, once } = order;
-        let (context, mut opened) = self.open(request).await.map_err(problem)?;
+        let (context, mut opened) =
+            self.open(request).await.map_err(|error| self.problem(error))?;
         let Some(new) = opened.take_new() else { return Err(Problem::bad_request("no run")) };
         let cap = new.input.pointer("/settings/budget_micro_usd").and_then(Value::as_u64);
         let cap = cap.map(moothall_core::MicroUsd::new);
         let new = NewRun { owner, cap, ..new };
         let run_id = new.run_id.clone();
         // Before the run exists: nobody else may drive it first.
-        let lock = self.local.lock(&run_id).await.map_err(|error| problem(unlocked(error)))?;
+        let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
         let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
         let terms = Terms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
         match self.local.store.admit_run(new, terms).await? {
@@ -192,7 +218,8 @@ impl ProgramDesk {
     }
 
     async fn allow(&self, row: &RunRow, request: &ResumeRun) -> Result<(), Problem> {
-        let budget = order::budget(request.budget_usd.as_deref()).map_err(problem)?;
+        let budget =
+            order::budget(request.budget_usd.as_deref()).map_err(|error| self.problem(error))?;
         let Some(cap) = budget else { return Ok(()) };
         let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
         let changed = self.local.store.change_cap(&row.run_id, Some(cap), day_began_at_ms).await?;
@@ -258,44 +285,65 @@ impl Desk for ProgramDesk {
     fn resume(&self, row: RunRow, request: ResumeRun) -> DeskFuture<'_, ()> {
         Box::pin(async move {
             self.allow(&row, &request).await?;
-            self.go_on(row, request).await.map_err(problem)
+            self.go_on(row, request).await.map_err(|error| self.problem(error))
         })
     }
 
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()> {
-        Box::pin(async move { self.end(row).await.map_err(problem) })
+        Box::pin(async move { self.end(row).await.map_err(|error| self.problem(error)) })
     }
 
     fn is_driven(&self, run_id: &RunId) -> bool {
         self.local.is_driven(run_id)
     }
 
+    fn moves(&self, row: RunRow, change: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {
+        Box::pin(async move {
+            let changed = async {
+                moves::refuse_others(&row)?;
+                let (wanted, undo) = match change {
+                    None => (Vec::new(), false),
+                    Some((ChangeMoves::Undo {}, _)) => (Vec::new(), true),
+                    Some((ChangeMoves::Veto { move_id, why }, by)) => {
+                        let why = why.trim().to_owned();
+                        (vec![said(by, What::Veto { move_id, why })], false)
+                    }
+                    Some((ChangeMoves::Edit { move_id, proposal }, by)) => {
+                        (vec![said(by, What::Edit { move_id, proposal })], false)
+                    }
+                };
+                moves::change(&self.local, &row.run_id, wanted, undo).await
+            };
+            changed.await.map(|changed| changed.report()).map_err(|error| self.problem(error))
+        })
+    }
+
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value> {
         Box::pin(async move {
-            let (_, planned) = self.plan(request).map_err(problem)?;
+            let (_, planned) = self.plan(request).map_err(|error| self.problem(error))?;
             Ok(planned.estimate())
         })
     }
 
     fn facts(&self, ticker: String, query: FactsQuery) -> DeskFuture<'_, Value> {
         Box::pin(async move {
-            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.offline.as_deref();
             let FactsQuery { as_of, allow_stale } = query;
             let found = known::evidence(&context.loaded, offline, &ticker, as_of, allow_stale);
-            let evidence = found.await.map_err(problem)?;
-            let sheet = facts::sheet_of(&evidence).map_err(problem)?;
+            let evidence = found.await.map_err(|error| self.problem(error))?;
+            let sheet = facts::sheet_of(&evidence).map_err(|error| self.problem(error))?;
             Ok(facts::report(&evidence, sheet))
         })
     }
 
     fn check(&self, request: CheckText) -> DeskFuture<'_, Value> {
         Box::pin(async move {
-            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.offline.as_deref();
             let CheckText { ticker, text, as_of } = request;
             let found = known::evidence(&context.loaded, offline, &ticker, as_of, true);
-            let evidence = found.await.map_err(problem)?;
+            let evidence = found.await.map_err(|error| self.problem(error))?;
             // Patterns over a long text take their time, and others are answered meanwhile.
             let checked = tokio::task::spawn_blocking(move || {
                 Checked::of(&text, &evidence).report("-".as_ref(), &evidence)
@@ -306,19 +354,21 @@ impl Desk for ProgramDesk {
 
     fn tickers(&self, words: String) -> DeskFuture<'_, TickerList> {
         Box::pin(async move {
-            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.offline.as_deref();
-            known::tickers(&context.loaded, offline, &words).await.map_err(problem)
+            known::tickers(&context.loaded, offline, &words)
+                .await
+                .map_err(|error| self.problem(error))
         })
     }
 
     fn committees(&self) -> Result<CommitteeList, Problem> {
-        known::committees().map_err(problem)
+        Ok(known::committees(&self.committees))
     }
 
     fn settings(&self) -> DeskFuture<'_, Settings> {
         Box::pin(async move {
-            let context = self.context(toml::Table::new()).map_err(problem)?;
+            let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             Ok(known::settings(&context, self.model.as_ref(), self.offline.is_some(), self.pace))
         })
     }
@@ -349,6 +399,10 @@ impl Desk for ProgramDesk {
     }
 }
 
+fn said(by: String, what: What) -> Change {
+    Change { by, at_ms: now_ms(), what }
+}
+
 /// What a token does not allow now. Nobody knows when a run ends; a minute is a fair time to ask again.
 fn beyond(excess: Excess) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
@@ -356,8 +410,8 @@ fn beyond(excess: Excess) -> Problem {
         .retry_after(60)
 }
 
-/// An error of the program as an answer. Causes are told: whoever asks is the program's user.
-fn problem(error: CliError) -> Problem {
+/// An error of the program as an answer.
+fn problem(error: CliError, causes: Causes) -> Problem {
     let (status, code) = match error.exit {
         Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
         Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
@@ -370,9 +424,21 @@ fn problem(error: CliError) -> Problem {
         Some(NO_SANDBOX) => StatusCode::CONFLICT,
         _ => status,
     };
-    let problem = Problem::new(status, error.code.unwrap_or(code), error.words());
+    let words = match causes {
+        Causes::Told => error.words(),
+        Causes::Logged => {
+            let words = error.words();
+            tracing::warn!(target: "moothall::serve", error = words, "a request was refused");
+            error.to_string()
+        }
+    };
+    let problem = Problem::new(status, error.code.unwrap_or(code), words);
     match &error.hint {
         Some(hint) => problem.with_hint(hint),
         None => problem,
     }
 }
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

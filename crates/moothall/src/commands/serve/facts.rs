@@ -1,16 +1,17 @@
 //! What a server is asked before there is a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use moothall_core::consult::{EvidenceSource, GatherRequest};
+use moothall_core::consult::committee::Seat;
+use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, board};
 use moothall_core::evidence::{Day, Evidence, Ticker, TickerTable};
 use moothall_sandbox::image::ImageStore;
 use moothall_server::wire::{
     CommitteeList, CommitteeRow, KeyRow, SeatRow, Settings, TickerList, TickerRow,
 };
 
-use crate::commands::{committee, facts};
+use crate::commands::facts;
 use crate::config::{EngineChoice, Loaded};
 use crate::context::Context;
 use crate::error::CliError;
@@ -87,22 +88,19 @@ fn matching(table: &TickerTable, words: &str, fictional: bool) -> Vec<TickerRow>
 }
 
 /// The committees that a request may name.
-pub(super) fn committees() -> Result<CommitteeList, CliError> {
-    let board = committee::find(None)?;
-    let seat = |seat: &moothall_core::consult::committee::Seat| SeatRow {
-        id: seat.id.clone(),
-        name: seat.name.clone(),
+pub(super) fn committees(others: &[(Committee, PathBuf)]) -> CommitteeList {
+    let seat = |seat: &Seat| SeatRow { id: seat.id.clone(), name: seat.name.clone() };
+    let row = |one: &Committee| CommitteeRow {
+        rounds: one.rounds,
+        moves: one.shares(None).iter().sum(),
+        analysts: one.analysts.iter().map(seat).collect(),
+        critic: seat(&one.critic),
+        decision_makers: one.decision_makers.iter().map(seat).collect(),
+        metrics: one.metrics.iter().map(|metric| metric.name.clone()).collect(),
+        name: one.name.clone(),
     };
-    let row = CommitteeRow {
-        rounds: board.rounds,
-        moves: board.shares(None).iter().sum(),
-        analysts: board.analysts.iter().map(seat).collect(),
-        critic: seat(&board.critic),
-        decision_makers: board.decision_makers.iter().map(seat).collect(),
-        metrics: board.metrics.iter().map(|metric| metric.name.clone()).collect(),
-        name: board.name,
-    };
-    Ok(CommitteeList { committees: vec![row] })
+    let all = [board()].into_iter().chain(others.iter().map(|(one, _)| one.clone()));
+    CommitteeList { committees: all.map(|one| row(&one)).collect() }
 }
 
 fn engine_name(engine: EngineChoice) -> String {

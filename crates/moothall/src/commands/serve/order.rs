@@ -1,9 +1,11 @@
 //! From what a request wants to what the commands are told. A request names no file: every field that
 //! could is left as it is where no flag is given.
 
+use std::path::PathBuf;
+
 use clap::Parser as _;
 use moothall_core::MicroUsd;
-use moothall_core::consult::board;
+use moothall_core::consult::{Committee, board};
 use moothall_core::model::ModelName;
 use moothall_server::wire::{Source, StartCode, StartConsult};
 
@@ -14,6 +16,7 @@ use crate::error::CliError;
 pub(super) fn consult(
     request: &StartConsult,
     usual_model: Option<&ModelName>,
+    committees: &[(Committee, PathBuf)],
 ) -> Result<ConsultArgs, CliError> {
     let mut args = match Cli::try_parse_from(["moothall", "consult"]).map(|cli| cli.command) {
         Ok(Command::Consult(args)) => *args,
@@ -21,12 +24,10 @@ pub(super) fn consult(
     };
     args.ticker = Some(request.ticker.clone());
     args.model = model(request.model.as_deref(), usual_model)?;
-    args.committee = request.committee.clone();
-    if request.committee.as_ref().is_some_and(|name| *name != board().name) {
-        return Err(CliError::usage("there is no such committee")
-            .with_hint("`GET /api/committees` lists them")
-            .with_code("unknown-committee"));
-    }
+    args.committee = match &request.committee {
+        Some(name) if *name != board().name => Some(file_of(name, committees)?),
+        name => name.clone(),
+    };
     args.rounds = within("rounds", request.rounds, 20)?;
     args.moves = within("moves", request.moves, 40)?;
     if let Some(parallel) = within("parallel_moves", request.parallel_moves, 40)? {
@@ -54,6 +55,18 @@ pub(super) fn consult(
     };
     args.yes = true;
     Ok(args)
+}
+
+/// The file of a committee that the server was started with. What a request writes is compared with
+/// names and never looked for on the disk.
+fn file_of(name: &str, committees: &[(Committee, PathBuf)]) -> Result<String, CliError> {
+    let found = committees.iter().find(|(one, _)| one.name == name);
+    let path = found.and_then(|(_, path)| path.to_str()).map(str::to_owned);
+    path.ok_or_else(|| {
+        CliError::usage("there is no such committee")
+            .with_hint("`GET /api/committees` lists them")
+            .with_code("unknown-committee")
+    })
 }
 
 /// The arguments of `moothall run` that a request stands for.

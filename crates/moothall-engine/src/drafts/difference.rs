@@ -1,0 +1,111 @@
+//! What is different between a file and its draft, as people are shown it: on a terminal and in a
+//! browser.
+
+use std::time::Duration;
+
+use moothall_core::drafts::spelled_out;
+use similar::{Algorithm, ChangeTag, TextDiff};
+
+/// Characters of a line that are shown.
+const LINE_CHARS: usize = 400;
+/// How long a difference is refined; then it is shown as coarse as it is.
+const COMPARING: Duration = Duration::from_secs(2);
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+/// A difference.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Lines that belong together, with what stays around them.
+    pub hunks: Vec<Vec<DiffLine>>,
+    /// Lines that come.
+    pub added: usize,
+    /// Lines that go.
+    pub removed: usize,
+}
+
+/// Where a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// In both.
+    Kept,
+    /// Only in the draft.
+    Added,
+    /// Only in the file.
+    Removed,
+}
+
+/// A line of a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    /// Where it is.
+    pub side: Side,
+    /// Its number in the file, from 1.
+    pub old: Option<usize>,
+    /// Its number in the draft, from 1.
+    pub new: Option<usize>,
+    /// Its text. What could drive a terminal, hide or turn text around is spelled out.
+    pub parts: Vec<Part>,
+    /// The line goes on: only its beginning is shown.
+    pub cut: bool,
+}
+
+/// A part of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it says.
+    pub text: String,
+    /// Whether it is what differs from the line on the other side.
+    pub changed: bool,
+}
+
+/// Compares a file with its draft.
+pub fn difference(base: &str, after: &str) -> Difference {
+    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed.
+    let old: Vec<&str> = base.split_terminator('\n').collect();
+    let new: Vec<&str> = after.split_terminator('\n').collect();
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Histogram)
+        .timeout(COMPARING)
+        .diff_slices(&old, &new);
+    let mut found = Difference::default();
+    for group in diff.grouped_ops(CONTEXT) {
+        let mut hunk = Vec::new();
+        for change in group.iter().flat_map(|op| diff.iter_inline_changes(op)) {
+            let side = match change.tag() {
+                ChangeTag::Delete => Side::Removed,
+                ChangeTag::Insert => Side::Added,
+                ChangeTag::Equal => Side::Kept,
+            };
+            found.added += usize::from(side == Side::Added);
+            found.removed += usize::from(side == Side::Removed);
+            let (parts, cut) = parts(change.iter_strings_lossy());
+            let number = |at: Option<usize>| at.map(|at| at + 1);
+            let (old, new) = (number(change.old_index()), number(change.new_index()));
+            hunk.push(DiffLine { side, old, new, parts, cut });
+        }
+        found.hunks.push(hunk);
+    }
+    found
+}
+
+/// The beginning of a line, and whether there is more of it.
+fn parts<'a>(
+    strings: impl Iterator<Item = (bool, std::borrow::Cow<'a, str>)>,
+) -> (Vec<Part>, bool) {
+    let mut parts = Vec::new();
+    let mut left = LINE_CHARS;
+    for (changed, text) in strings {
+        let text = text.trim_end_matches('\n');
+        let shown: String = text.chars().take(left).collect();
+        left -= shown.chars().count();
+        let cut = shown.len() < text.len();
+        if !shown.is_empty() {
+            parts.push(Part { text: spelled_out(&shown), changed });
+        }
+        if cut {
+            return (parts, true);
+        }
+    }
+    (parts, false)
+}

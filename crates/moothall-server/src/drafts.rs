@@ -1,0 +1,247 @@
+//! `/api/drafts`: what workers propose, and what people say about it.
+//!
+//! The journal of a workspace is the truth, and [`DraftStore`] reads it; nothing is kept here. Its
+//! operations wait for locks and the disk, so each runs where waiting is allowed.
+
+mod audit;
+mod live;
+mod rows;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use moothall_core::Sha256Hex;
+use moothall_core::access::{Owner, Scope};
+use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State};
+use moothall_core::gate::Channel;
+use moothall_engine::drafts::{Caller, DraftError, DraftStore, workspace_id};
+use moothall_store::Teams;
+use serde::Deserialize;
+
+pub(crate) use self::audit::show as audit;
+use self::live::Bell;
+pub(crate) use self::live::events;
+use crate::app::BUILD;
+use crate::asked::{Asked, Body, Named};
+use crate::control::bounded;
+use crate::wire::{DraftDetail, DraftList, SaidOnDraft, SayOnDraft, WorkspaceRow};
+use crate::{App, Problem, Who};
+
+const USUAL_LIMIT: usize = 200;
+const MOST: usize = 1_000;
+const MAX_REASON_CHARS: usize = 2_000;
+
+/// The workspaces whose drafts are shown.
+#[derive(Debug, Default)]
+pub struct Workspaces {
+    all: Vec<Workspace>,
+    person: String,
+    bell: Bell,
+}
+
+/// A workspace whose drafts are shown.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    id: String,
+    name: String,
+    store: Arc<DraftStore>,
+}
+
+impl Workspace {
+    /// The workspace in this folder.
+    ///
+    /// Errors: those of the folder.
+    pub fn new(folder: &Path, store: DraftStore) -> std::io::Result<Self> {
+        let id = workspace_id(folder)?;
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Self { id, name: name.unwrap_or_else(|| "/".to_owned()), store: Arc::new(store) })
+    }
+}
+
+impl Workspaces {
+    /// These. Whoever comes without a token is this person.
+    pub fn new(all: Vec<Workspace>, person: String) -> Self {
+        Self { all, person, bell: Bell::default() }
+    }
+
+    fn rows(&self) -> Vec<WorkspaceRow> {
+        let row = |one: &Workspace| WorkspaceRow { id: one.id.clone(), name: one.name.clone() };
+        self.all.iter().map(row).collect()
+    }
+
+    /// The workspace of a draft, and the draft.
+    fn find(&self, id: DraftId) -> Result<(&Workspace, Draft), DraftError> {
+        let gate = Caller::new(Principal::gate());
+        for one in &self.all {
+            match one.store.status(&gate, id) {
+                Err(DraftError::Refused(Refusal::Unknown)) => {}
+                found => return Ok((one, found?)),
+            }
+        }
+        Err(Refusal::Unknown.into())
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListQuery {
+    state: Option<State>,
+    limit: Option<usize>,
+}
+
+pub(crate) async fn list(
+    Shared(app): Shared<App>,
+    Asked(query): Asked<ListQuery>,
+) -> Result<Json<DraftList>, Problem> {
+    let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
+    blocking(app, move |app| {
+        let gate = Caller::new(Principal::gate());
+        let mut found = Vec::new();
+        let mut cursor = live::Cursor::default();
+        for one in &app.workspaces.all {
+            // Before: what happens in between is heard twice rather than never.
+            cursor.set(&one.id, one.store.heard(u64::MAX).head);
+            let drafts = one.store.list(&gate)?;
+            found.extend(drafts.into_iter().map(|draft| (one, draft)));
+        }
+        let waiting = found.iter().filter(|(_, one)| one.state == State::Escalated).count();
+        found.retain(|(_, draft)| query.state.is_none_or(|state| draft.state == state));
+        found.sort_by_key(|(_, draft)| std::cmp::Reverse((draft.touched, draft.id)));
+        let drafts = found.iter().take(limit).map(|(one, draft)| rows::row(one, draft));
+        Ok(DraftList {
+            workspaces: app.workspaces.rows(),
+            drafts: drafts.collect(),
+            waiting: waiting as u64,
+            cursor: cursor.to_string(),
+        })
+    })
+    .await
+}
+
+pub(crate) async fn show(
+    Shared(app): Shared<App>,
+    Named(draft): Named<String>,
+) -> Result<Json<DraftDetail>, Problem> {
+    let id = id_of(&draft)?;
+    blocking(app, move |app| {
+        let (one, _) = app.workspaces.find(id)?;
+        rows::detail(one, id)
+    })
+    .await
+}
+
+pub(crate) async fn approve(
+    app: Shared<App>,
+    who: Who,
+    draft: Named<String>,
+    body: Body<SayOnDraft>,
+) -> Result<Json<SaidOnDraft>, Problem> {
+    say(app, who, draft, body, Say::Approve).await
+}
+
+pub(crate) async fn reject(
+    app: Shared<App>,
+    who: Who,
+    draft: Named<String>,
+    body: Body<SayOnDraft>,
+) -> Result<Json<SaidOnDraft>, Problem> {
+    say(app, who, draft, body, Say::Reject).await
+}
+
+pub(crate) async fn send_back(
+    app: Shared<App>,
+    who: Who,
+    draft: Named<String>,
+    body: Body<SayOnDraft>,
+) -> Result<Json<SaidOnDraft>, Problem> {
+    say(app, who, draft, body, Say::SendBack).await
+}
+
+async fn say(
+    Shared(app): Shared<App>,
+    who: Who,
+    Named(draft): Named<String>,
+    Body(request): Body<SayOnDraft>,
+    say: Say,
+) -> Result<Json<SaidOnDraft>, Problem> {
+    who.may_with(Scope::Review, &Owner::local())?;
+    let id = id_of(&draft)?;
+    let seal = Sha256Hex::parse(&request.seal)
+        .ok_or_else(|| Problem::bad_request("a seal is 64 hexadecimal digits"))?;
+    let reason = bounded("reason", request.reason.unwrap_or_default(), MAX_REASON_CHARS)?;
+    let person = reviewer(&app, &who).await?;
+    let said = blocking(app.clone(), move |app| {
+        let (one, _) = app.workspaces.find(id)?;
+        if say == Say::Approve && !one.store.policy().channels.contains(&Channel::Web) {
+            return Ok(None);
+        }
+        let drafts = one.store.review(&person, id, seal, say, &reason)?;
+        let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
+        Ok(Some(SaidOnDraft { drafts }))
+    });
+    let Json(said) = said.await?;
+    // Others need not wait until somebody looks.
+    app.workspaces.bell.ring();
+    said.map(Json).ok_or_else(|| {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "channel-closed",
+            "the policy does not let people approve here",
+        )
+        .with_hint("its `[review] channels` does not name `web`; `moothall review` may do")
+    })
+}
+
+/// Who speaks, from their credential and never from what they send: the label of a token, which an
+/// administrator gave it, or the person who started the server.
+async fn reviewer(app: &App, who: &Who) -> Result<Caller, Problem> {
+    let owner = who.owner()?;
+    let name = match owner.token {
+        None => app.workspaces.person.clone(),
+        Some(id) => {
+            let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;
+            let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);
+            label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string())
+        }
+    };
+    let client = Client { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
+    Ok(Caller { who: Principal::human(name), client: Some(client) })
+}
+
+fn id_of(text: &str) -> Result<DraftId, Problem> {
+    DraftId::parse(text).ok_or_else(|| problem(Refusal::Unknown.into()))
+}
+
+/// Runs what waits for locks and the disk.
+async fn blocking<T: Send + 'static>(
+    app: App,
+    work: impl FnOnce(&App) -> Result<T, DraftError> + Send + 'static,
+) -> Result<Json<T>, Problem> {
+    let done = tokio::task::spawn_blocking(move || work(&app)).await;
+    done.map_err(|error| Problem::internal(&error))?.map(Json).map_err(problem)
+}
+
+fn problem(error: DraftError) -> Problem {
+    let words = error.to_string();
+    match &error {
+        DraftError::Refused(refusal) => match refusal {
+            Refusal::Unknown => Problem::new(StatusCode::NOT_FOUND, "draft-not-found", words)
+                .with_hint("`GET /api/drafts` lists them"),
+            Refusal::Seal { .. } => Problem::conflict("seal-differs", words)
+                .with_hint("look at it again: somebody wrote it meanwhile"),
+            Refusal::Policy => Problem::conflict("policy-changed", words)
+                .with_hint("look at it again: it is judged anew"),
+            Refusal::State { .. } => Problem::conflict("draft-state", words)
+                .with_hint("somebody was faster, or its worker took it back"),
+            Refusal::NotApprover { .. } | Refusal::Author => {
+                Problem::new(StatusCode::FORBIDDEN, "not-a-reviewer", words)
+            }
+            _ => Problem::conflict("refused", words),
+        },
+        DraftError::ContentGone(_) => Problem::new(StatusCode::GONE, "content-gone", words),
+        error if error.is_refusal() => Problem::conflict("refused", words),
+        error => Problem::internal(error),
+    }
+}

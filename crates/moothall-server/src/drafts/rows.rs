@@ -1,0 +1,147 @@
+//! Drafts as they travel.
+
+use moothall_core::drafts::{Draft, DraftId, JudgedFinding, Principal, Refusal, spelled_out};
+use moothall_core::gate::Channel;
+use moothall_engine::drafts::{Caller, DiffLine, DraftError, ShownFile, Side, difference};
+
+use super::Workspace;
+use crate::times::rfc3339;
+use crate::wire::{
+    DraftChange, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftPart, DraftRow, DraftSide,
+    FindingRow, ReviewedRow,
+};
+
+/// Lines of the difference of one file that travel. Who has to judge more reads it on a terminal.
+const MOST_LINES: usize = 5_000;
+
+pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
+    let submission = draft.submission.as_ref();
+    let change = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
+        (_, _, Some(_)) => DraftChange::Renamed,
+        (None, _, _) => DraftChange::Created,
+        (_, None, _) => DraftChange::Deleted,
+        _ => DraftChange::Edited,
+    };
+    DraftRow {
+        draft_id: draft.id,
+        workspace: workspace.id.clone(),
+        task_id: draft.task.clone(),
+        owner: spelled_out(&draft.owner.to_string()),
+        path: draft.path.to_string(),
+        rename_to: draft.change.rename_to.as_ref().map(ToString::to_string),
+        change,
+        state: draft.state,
+        revision: draft.revision,
+        touched_at: rfc3339(draft.touched),
+        submitted_at: submission.map(|one| rfc3339(one.at)),
+        summary: submission.map_or_else(String::new, |one| spelled_out(&one.summary)),
+        together: submission.map_or_else(|| vec![draft.id], |one| one.drafts.clone()),
+        seal: submission.map(|one| one.seal),
+        findings: submission.map_or_else(Vec::new, |one| one.findings.iter().map(found).collect()),
+        reviewed: submission.and_then(|one| one.reviewed.as_ref()).map(|(say, by, reason)| {
+            ReviewedRow { say: *say, by: spelled_out(&by.id), reason: spelled_out(reason) }
+        }),
+        conflict: draft.conflict.as_ref().map(ToString::to_string),
+    }
+}
+
+/// A draft with all files that were handed in with it.
+pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, DraftError> {
+    let gate = Caller::new(Principal::gate());
+    let files = match workspace.store.shown(&gate, id) {
+        Ok(files) => files.iter().map(|shown| file(workspace, shown)).collect(),
+        Err(DraftError::ContentGone(_) | DraftError::Refused(Refusal::ContentRemoved)) => {
+            let draft = workspace.store.status(&gate, id)?;
+            let together = draft.submission.map_or_else(|| vec![id], |one| one.drafts);
+            let gone = |id: &DraftId| Ok(gone(workspace, &workspace.store.status(&gate, *id)?));
+            together.iter().map(gone).collect::<Result<_, DraftError>>()?
+        }
+        Err(error) => return Err(error),
+    };
+    // After it was shown, because that may judge it again.
+    let draft = workspace.store.status(&gate, id)?;
+    let may_be_approved_here = workspace.store.policy().channels.contains(&Channel::Web);
+    Ok(DraftDetail { draft: row(workspace, &draft), files, may_be_approved_here })
+}
+
+fn file(workspace: &Workspace, shown: &ShownFile) -> DraftFile {
+    let ShownFile { draft, base, after } = shown;
+    let empty = String::new();
+    let different = difference(base.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty));
+    let name = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
+    let findings = draft.submission.iter().flat_map(|one| &one.findings);
+    let mut findings: Vec<FindingRow> =
+        findings.filter(|one| one.path == *name).map(found).collect();
+    let mut left = MOST_LINES;
+    let mut lines_left = 0;
+    let mut hunks = Vec::new();
+    for lines in &different.hunks {
+        let shown = lines.len().min(left);
+        left -= shown;
+        lines_left += lines.len() - shown;
+        if shown > 0 {
+            let lines = lines.iter().take(shown).map(|one| line(one, &mut findings));
+            hunks.push(DraftHunk { lines: lines.collect() });
+        }
+    }
+    let becomes_executable = match (draft.base, draft.change.file) {
+        (Some(base), Some(after)) if base.executable != after.executable => Some(after.executable),
+        (None, Some(after)) if after.executable => Some(true),
+        _ => None,
+    };
+    DraftFile {
+        draft: row(workspace, draft),
+        becomes_executable,
+        added: different.added,
+        removed: different.removed,
+        hunks,
+        findings,
+        lines_left,
+        is_gone: false,
+    }
+}
+
+fn gone(workspace: &Workspace, draft: &Draft) -> DraftFile {
+    let row = row(workspace, draft);
+    DraftFile {
+        findings: row.findings.iter().filter(|one| one.path == row.path).cloned().collect(),
+        draft: row,
+        becomes_executable: None,
+        added: 0,
+        removed: 0,
+        hunks: Vec::new(),
+        lines_left: 0,
+        is_gone: true,
+    }
+}
+
+/// A line, with the findings that are about it, which are taken.
+fn line(line: &DiffLine, findings: &mut Vec<FindingRow>) -> DraftLine {
+    let about = |one: &mut FindingRow| one.line.is_some() && one.line == line.new;
+    DraftLine {
+        side: match line.side {
+            Side::Kept => DraftSide::Kept,
+            Side::Added => DraftSide::Added,
+            Side::Removed => DraftSide::Removed,
+        },
+        old: line.old,
+        new: line.new,
+        parts: line
+            .parts
+            .iter()
+            .map(|part| DraftPart { text: part.text.clone(), is_changed: part.changed })
+            .collect(),
+        is_cut: line.cut,
+        findings: findings.extract_if(.., about).collect(),
+    }
+}
+
+fn found(finding: &JudgedFinding) -> FindingRow {
+    FindingRow {
+        rule: finding.rule.to_string(),
+        action: finding.action,
+        path: finding.path.to_string(),
+        line: finding.line,
+        message: finding.message.clone(),
+    }
+}

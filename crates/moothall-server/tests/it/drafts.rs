@@ -1,0 +1,260 @@
+//! Drafts over HTTP, on real stores in real folders.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use moothall_core::access::{Limits as Allowed, TeamName};
+use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
+use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
+use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Workspace, Workspaces, serve};
+use moothall_store::{Accounts as _, Credential, NewToken, SqliteStore, random_token_id};
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::AbsentDesk;
+
+struct Scene {
+    base: String,
+    client: Client,
+    accounts: Arc<SqliteStore>,
+    folder: TempDir,
+}
+
+impl Scene {
+    /// A server over one workspace, whose user is `ada`.
+    async fn new(admits: Admits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::create_dir_all(folder.path().join("ws/src")).unwrap();
+        fs_err::write(folder.path().join("ws/Makefile"), "all:\n\techo one\n").unwrap();
+        let accounts = SqliteStore::open(&folder.path().join("runs.db")).await.unwrap();
+        let accounts = Arc::new(accounts);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let base = format!("http://{address}");
+        let closing = CancellationToken::new();
+        let scene_store = DraftStore::open(options(&folder)).unwrap();
+        let one = Workspace::new(&folder.path().join("ws"), scene_store).unwrap();
+        let workspaces = Arc::new(Workspaces::new(vec![one], "ada".to_owned()));
+        tokio::spawn(Arc::clone(&workspaces).watch(closing.clone()));
+        let app = App::new(
+            accounts.clone(),
+            Arc::new(AbsentDesk { drives: false }),
+            Feed::new(accounts.clone()),
+            Access::new(accounts.clone(), admits, &base),
+            closing,
+        );
+        let app = app.with_workspaces(workspaces);
+        tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().build().unwrap();
+        Self { base, client, accounts, folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("ws").join(name)
+    }
+
+    /// Another process with the same workspace, as `moothall draft` is one.
+    fn elsewhere(&self) -> DraftStore {
+        DraftStore::open(options(&self.folder)).unwrap()
+    }
+
+    /// A draft of a protected file, handed in.
+    fn drafted(&self, text: &str) -> Draft {
+        let (store, worker) = (self.elsewhere(), worker());
+        let (draft, _) = store.request(&worker, "t1", "Makefile", Existing::Must).unwrap();
+        store.write(&worker, draft.id, Edit::Content(text.to_owned()), None).unwrap();
+        store.submit(&worker, &[draft.id], "builds by default").unwrap().drafts.remove(0)
+    }
+
+    /// One that waits for a person.
+    fn waiting(&self, text: &str) -> DraftId {
+        let draft = self.drafted(text);
+        assert_eq!(draft.state, State::Escalated);
+        draft.id
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.client.get(format!("{}{path}", self.base)).send().await.unwrap();
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn say(&self, id: DraftId, word: &str, body: Value) -> (u16, Value) {
+        let request = self.client.post(format!("{}/api/drafts/{id}/{word}", self.base));
+        told(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+}
+
+async fn told(request: reqwest::RequestBuilder) -> (u16, Value) {
+    let answer = request.send().await.unwrap();
+    let status = answer.status().as_u16();
+    (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap())
+}
+
+fn options(folder: &TempDir) -> Options {
+    Options::new(folder.path().join("ws"), folder.path().join("state"))
+}
+
+fn worker() -> Caller {
+    Caller::new(Principal::worker("ada/agent"))
+}
+
+/// Reads a stream until it has said this.
+async fn until(stream: &mut Response, words: &str) -> String {
+    let mut heard = String::new();
+    while !heard.contains(words) {
+        let chunk = stream.chunk().await.unwrap().expect("the stream ends");
+        heard.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
+    let scene = Scene::new(Admits::Everyone).await;
+    assert_eq!(scene.get("/api/drafts").await["drafts"], json!([]));
+    let id = scene.waiting("all: build\n\techo one\n");
+    let list = scene.get("/api/drafts?state=escalated").await;
+    assert_eq!((&list["waiting"], &list["drafts"][0]["draft_id"]), (&json!(1), &json!(id)));
+    assert_eq!(list["workspaces"][0]["name"], "ws");
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    let file = &shown["files"][0];
+    assert_eq!((&file["added"], &file["removed"]), (&json!(1), &json!(1)));
+    assert_eq!(file["findings"][0]["rule"], "path.protected");
+    let part = |text: &str, is_changed: bool| json!({ "text": text, "is_changed": is_changed });
+    let line = |side: &str, old: Value, new: Value, parts: Value| {
+        json!({
+            "side": side, "old": old, "new": new, "parts": parts, "is_cut": false, "findings": [],
+        })
+    };
+    let lines = json!([
+        line("removed", json!(1), Value::Null, json!([part("all:", false)])),
+        line("added", Value::Null, json!(1), json!([part("all:", false), part(" build", true)])),
+        line("kept", json!(2), json!(2), json!([part("\techo one", false)])),
+    ]);
+    assert_eq!(file["hunks"], json!([{ "lines": lines }]));
+    let seal = &shown["draft"]["seal"];
+    let (status, said) = scene.say(id, "approve", json!({ "seal": seal })).await;
+    assert_eq!((status, &said["drafts"][0]["state"]), (200, &json!("applied")));
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n\techo one\n");
+    let reviewed = json!({ "say": "approve", "by": "ada", "reason": "" });
+    assert_eq!(said["drafts"][0]["reviewed"], reviewed);
+    let (status, late) = scene.say(id, "reject", json!({ "seal": seal })).await;
+    assert_eq!((status, &late["code"]), (409, &json!("draft-state")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
+    let scene = Scene::new(Admits::Everyone).await;
+    let id = scene.waiting("all: build\n");
+    let old = scene.get(&format!("/api/drafts/{id}")).await["draft"]["seal"].clone();
+    let store = scene.elsewhere();
+    store.write(&worker(), id, Edit::Content("all: harm\n".to_owned()), None).unwrap();
+    store.submit(&worker(), &[id], "").unwrap();
+    for word in ["approve", "reject", "send-back"] {
+        let (status, said) = scene.say(id, word, json!({ "seal": old })).await;
+        assert_eq!((status, &said["code"]), (409, &json!("seal-differs")), "{word}");
+    }
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all:\n\techo one\n");
+    let (status, said) = scene.say(id, "approve", json!({ "seal": "abc" })).await;
+    assert_eq!((status, &said["code"]), (400, &json!("bad-request")));
+    let nobody = DraftId::new([7; 16]);
+    let (status, said) = scene.say(nobody, "approve", json!({ "seal": old })).await;
+    assert_eq!((status, &said["code"]), (404, &json!("draft-not-found")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
+    let scene = Scene::new(Admits::Everyone).await;
+    let cursor = scene.get("/api/drafts").await["cursor"].as_str().unwrap().to_owned();
+    let events = format!("{}/api/drafts/events?after={cursor}", scene.base);
+    let mut stream = scene.client.get(&events).send().await.unwrap();
+    until(&mut stream, "event: hello").await;
+    let id = scene.waiting("all: build\n\techo one\n");
+    let heard = until(&mut stream, "\nevent: draft_escalated").await;
+    assert!(heard.contains("\nevent: draft_ready"), "{heard}");
+    let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
+    let person = Caller::new(Principal::human("grace"));
+    scene.elsewhere().review(&person, id, seal, Say::SendBack, "keep it").unwrap();
+    until(&mut stream, "\nevent: draft_rejected").await;
+    // Whoever comes back hears all of it from the cursor on, with what it is about.
+    let mut again = scene.client.get(&events).send().await.unwrap();
+    let heard = until(&mut again, "\"keep it\"").await;
+    let told: Vec<Value> = heard
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+        .filter(|event: &Value| event["draft_id"] == json!(id))
+        .collect();
+    let kinds: Vec<&str> = told.iter().filter_map(|event| event["type"].as_str()).collect();
+    assert_eq!(kinds, ["draft_ready", "draft_escalated", "draft_rejected"]);
+    assert_eq!(told[2]["reasons"], json!(["keep it"]));
+    assert_eq!((&told[1]["path"], &told[1]["task_id"]), (&json!("Makefile"), &json!("t1")));
+    assert_eq!(told[1]["diffstat"], json!({ "added": 1, "removed": 1 }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
+    let scene = Scene::new(Admits::Credentials).await;
+    let id = scene.waiting("all: build\n");
+    let secret = Credential::token().unwrap();
+    let token = NewToken {
+        id: random_token_id().unwrap(),
+        team: TeamName::local(),
+        label: "night shift".to_owned(),
+        secret: secret.sha256(),
+        scopes: "review".parse().unwrap(),
+        limits: Allowed::default(),
+        created_at_ms: 1,
+        expires_at_ms: None,
+    };
+    scene.accounts.create_token(token).await.unwrap();
+    let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
+    let request = scene
+        .client
+        .post(format!("{}/api/drafts/{id}/reject", scene.base))
+        .header("authorization", format!("Bearer {}", secret.reveal()))
+        .header("content-type", "application/json")
+        .body(json!({ "seal": seal, "reason": "no", "by": "ada" }).to_string());
+    let (status, said) = told(request).await;
+    let reviewed = json!({ "say": "reject", "by": "night shift", "reason": "no" });
+    assert_eq!((status, &said["drafts"][0]["reviewed"]), (200, &reviewed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_could_deceive_a_reader_travels_spelled_out() {
+    let scene = Scene::new(Admits::Everyone).await;
+    // The gate gives it back, and people see what it was.
+    let id = scene.drafted("all:\n\techo \u{202e}one\u{1b}[2J\n").id;
+    let shown = scene.get(&format!("/api/drafts/{id}")).await.to_string();
+    assert!(shown.contains("u{202e}") && shown.contains("u{1b}[2J"), "{shown}");
+    assert!(!shown.contains('\u{202e}') && !shown.contains("\\u001b"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
+    let scene = Scene::new(Admits::Everyone).await;
+    scene.waiting("all: build\n");
+    let whole = scene.get("/api/audit").await;
+    let kinds: Vec<&str> =
+        whole["page"].as_array().unwrap().iter().filter_map(|row| row["kind"].as_str()).collect();
+    assert_eq!(kinds, ["judged", "submitted", "written", "requested"]);
+    assert_eq!(
+        (&whole["holds"], &whole["records"], &whole["next"]),
+        (&json!(true), &json!(4), &Value::Null)
+    );
+    let first = scene.get("/api/audit?limit=3").await;
+    assert_eq!(first["next"], 2);
+    let rest = scene.get("/api/audit?limit=3&before=2").await;
+    assert_eq!(rest["page"], json!([whole["page"][3]]));
+    let journal = scene.folder.path().join("state/audit/000001.ndjson");
+    let text = fs_err::read_to_string(&journal).unwrap();
+    fs_err::write(&journal, text.replacen("\"bytes\":11", "\"bytes\":12", 1)).unwrap();
+    let damaged = scene.get("/api/audit").await;
+    assert_eq!((&damaged["holds"], &damaged["records"]), (&json!(false), &json!(1)));
+    assert!(damaged["why"].as_str().unwrap().contains("record 2"), "{damaged}");
+}

@@ -1,0 +1,119 @@
+import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { asProblem, type Problem, post } from "../api/client";
+import type { DraftDetail, SaidOnDraft } from "../gen/api";
+import { useKeys } from "../ui/keys";
+import { Button, Note } from "../ui/parts";
+import { useToast } from "../ui/toast";
+import { stateWords } from "./words";
+
+export type Word = "approve" | "reject" | "send-back";
+
+const WORDS = {
+  approve: { key: "a", name: "Approve", ask: "Why it is fine (optional)", done: "Approve what is shown" },
+  reject: { key: "r", name: "Reject", ask: "Why never", done: "Reject for good" },
+  "send-back": { key: "c", name: "Send back", ask: "What the worker should do instead", done: "Send back" },
+} as const;
+
+/** A person's word, bound to the seal of what this page shows. */
+export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => void }) {
+  const { draft, files } = detail;
+  const toast = useToast();
+  const field = useId();
+  const input = useRef<HTMLTextAreaElement>(null);
+  const [word, setWord] = useState<Word>();
+  const [reason, setReason] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const unseen = files.some((file) => file.lines_left > 0 || file.is_gone);
+  const closed = !detail.may_be_approved_here || unseen;
+  const begin = (next: Word) => {
+    if (next === "approve" && closed) return;
+    setProblem(undefined);
+    setWord(next);
+  };
+  useKeys({ a: () => begin("approve"), r: () => begin("reject"), c: () => begin("send-back") });
+  useEffect(() => {
+    if (word) input.current?.focus();
+  }, [word]);
+  const send = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!word || busy || (word !== "approve" && reason.trim() === "")) return;
+    setBusy(true);
+    try {
+      const path = `/api/drafts/${draft.draft_id}/${word}`;
+      const said = await post<SaidOnDraft>(path, { seal: draft.seal, reason: reason.trim() });
+      const state = said.drafts[0]?.state;
+      if (state)
+        toast({
+          text: `${files.length === 1 ? "The draft is" : "The drafts are"} ${stateWords(state)}.`,
+          tone: "neutral",
+        });
+      setWord(undefined);
+      setReason("");
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+    setBusy(false);
+    onSaid();
+  };
+  const typed = (event: KeyboardEvent) => {
+    if (event.key === "Escape") setWord(undefined);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send(event);
+  };
+  return (
+    <div className="saybar panel">
+      {problem && (
+        <Note tone="bad" alert>
+          <b>{problem.message}</b> {problem.hint}
+        </Note>
+      )}
+      {!detail.may_be_approved_here && (
+        <Note tone="neutral">The policy lets nobody approve in a browser. `moothall review` may do.</Note>
+      )}
+      {!word && (
+        <div className="sayrow">
+          {(["approve", "reject", "send-back"] as const).map((one) => (
+            <Button
+              key={one}
+              look={one === "approve" ? "primary" : undefined}
+              disabled={one === "approve" && closed}
+              onClick={() => begin(one)}
+            >
+              {WORDS[one].name}
+              <span className="kbd only-w" aria-hidden="true">
+                {WORDS[one].key}
+              </span>
+            </Button>
+          ))}
+          <span className="push muted mono seal" title={draft.seal ?? ""}>
+            seal {draft.seal?.slice(0, 12)}
+          </span>
+        </div>
+      )}
+      {word && (
+        <form onSubmit={send} onKeyDown={typed}>
+          <label className="lab" htmlFor={field}>
+            {WORDS[word].ask}
+          </label>
+          <textarea
+            id={field}
+            ref={input}
+            rows={2}
+            maxLength={2000}
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+          />
+          <div className="sayrow">
+            <Button look="primary" type="submit" disabled={busy || (word !== "approve" && reason.trim() === "")}>
+              {WORDS[word].done}
+            </Button>
+            <Button onClick={() => setWord(undefined)}>Back</Button>
+            <span className="push muted only-w">
+              <span className="kbd">Ctrl Enter</span> sends, <span className="kbd">Esc</span> goes back
+            </span>
+          </div>
+        </form>
+      )}
+    </div>
+  );
+}

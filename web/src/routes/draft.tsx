@@ -1,0 +1,121 @@
+import { useEffect, useState } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+import { useGet } from "../api/use-get";
+import { FileDiff } from "../drafts/diff";
+import { SayBar } from "../drafts/say";
+import { useDraftNews } from "../drafts/use-news";
+import { stateTone, stateWords, submissions } from "../drafts/words";
+import type { DraftDetail, DraftList } from "../gen/api";
+import { ago, plain } from "../model/format";
+import { useKeys } from "../ui/keys";
+import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
+import { useNow } from "../ui/use-now";
+
+const SAID = { approve: "Approved", reject: "Rejected", send_back: "Sent back" } as const;
+
+/** Whether something else is proposed now than what somebody is about to decide on. */
+function differs(shown: DraftDetail, now: DraftDetail): boolean {
+  const proposed = ({ draft, files }: DraftDetail) => [draft.seal, ...files.map((file) => file.draft.revision)].join();
+  return shown.draft.state === "escalated" && proposed(shown) !== proposed(now);
+}
+
+/** One submission: every file, line by line, and a person's word on it. */
+export default function Draft() {
+  const { draftId = "" } = useParams();
+  const navigate = useNavigate();
+  const news = useDraftNews();
+  const now = useNow(10_000);
+  const { data, problem, reload } = useGet<DraftDetail>(`/api/drafts/${encodeURIComponent(draftId)}`, news);
+  const { data: list } = useGet<DraftList>("/api/drafts?state=escalated", news);
+  const [shown, setShown] = useState<DraftDetail>();
+  // What is proposed never changes under a reader's eyes: whoever decides must have seen what they decide on.
+  const isOther = shown?.draft.draft_id === draftId && data !== undefined && differs(shown, data);
+  const detail = isOther ? shown : data;
+  useEffect(() => {
+    if (!isOther) setShown(data);
+  }, [data, isOther]);
+  useEffect(() => {
+    document.title = detail ? `${plain(detail.draft.path)} · Draft · Moothall` : "Draft · Moothall";
+  }, [detail]);
+  const step = (by: 1 | -1) => {
+    const waiting = submissions(list?.drafts ?? []);
+    const at = waiting.findIndex(({ files }) => files.some((file) => file.draft_id === draftId));
+    const next = waiting[at < 0 ? 0 : at + by];
+    if (next) navigate(`/drafts/${next.first.draft_id}`);
+  };
+  const leave = () => navigate("/drafts");
+  useKeys({ j: () => step(1), k: () => step(-1), Escape: leave });
+  if (problem?.status === 404)
+    return (
+      <Empty page title="There is no such draft" action={<Link to="/drafts">All drafts</Link>}>
+        The address may be cut off, or belong to a workspace that this server does not keep.
+      </Empty>
+    );
+  if (!detail) {
+    if (!problem) return <Loading what="the draft" />;
+    return (
+      <Empty page title="The draft cannot be read" action={<Button onClick={reload}>Try again</Button>}>
+        {problem.message} {problem.hint}
+      </Empty>
+    );
+  }
+  const { draft, files } = detail;
+  const more = files.length - 1;
+  return (
+    <div className="res draftpage fade">
+      <nav className="crumb" aria-label="Where you are">
+        <Link to="/drafts">Drafts</Link>
+        <span aria-hidden="true">/</span>
+        <span className="mono">{draft.draft_id.slice(0, 10)}</span>
+        <Tag tone={stateTone(data?.draft.state ?? draft.state)}>{stateWords(data?.draft.state ?? draft.state)}</Tag>
+      </nav>
+      <h1 className="pagetitle">
+        {plain(draft.path)}
+        {more > 0 && <span className="muted"> and {more} more</span>}
+      </h1>
+      <p className="muted draftmeta">
+        {plain(draft.owner)} for <span className="mono">{plain(draft.task_id)}</span>,{" "}
+        {draft.submitted_at ? `handed in ${ago(draft.submitted_at, now)}` : "not handed in yet"}, revision{" "}
+        {draft.revision}
+      </p>
+      {draft.summary !== "" && (
+        <blockquote className="agent draftsays" dir="auto">
+          {plain(draft.summary)}
+        </blockquote>
+      )}
+      <div className="warnings">
+        {isOther && (
+          <Note alert>
+            <b>It was written again while you read.</b> What you see is not what would be decided on.{" "}
+            <Button size="small" onClick={() => setShown(data)}>
+              Show what is there now
+            </Button>
+          </Note>
+        )}
+        {draft.conflict !== null && draft.state === "conflict" && (
+          <Note tone="bad">
+            <b>{plain(draft.conflict)} is no longer what the draft was made for.</b> Nothing was written. Its worker can
+            move it onto the present file: <code>moothall draft rebase {draft.draft_id}</code>
+          </Note>
+        )}
+        {draft.reviewed && (
+          <Note tone={draft.reviewed.say === "approve" ? "good" : "neutral"} icon="person">
+            <b>
+              {SAID[draft.reviewed.say]} by {plain(draft.reviewed.by)}.
+            </b>{" "}
+            {plain(draft.reviewed.reason)}
+          </Note>
+        )}
+        {problem && (
+          <Note tone="bad" alert>
+            <b>{problem.message}</b> {problem.hint}
+          </Note>
+        )}
+      </div>
+      {files.map((file) => (
+        <FileDiff key={file.draft.draft_id} file={file} />
+      ))}
+      {draft.state === "escalated" && !isOther && <SayBar key={draft.seal} detail={detail} onSaid={reload} />}
+    </div>
+  );
+}

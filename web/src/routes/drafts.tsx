@@ -1,0 +1,153 @@
+import { useEffect, useRef } from "react";
+import { Link, useSearchParams } from "react-router";
+import { useGet } from "../api/use-get";
+import { useDraftNews } from "../drafts/use-news";
+import { actionTone, rules, stateTone, stateWords, submissions } from "../drafts/words";
+import type { DraftList, DraftRow } from "../gen/api";
+import { ago, plain } from "../model/format";
+import { useKeys } from "../ui/keys";
+import { Button, ButtonLink, Empty, Loading, Note, Segmented, Tag } from "../ui/parts";
+import { useNow } from "../ui/use-now";
+
+const SHOWN = [
+  { value: "waiting", name: "Waiting" },
+  { value: "all", name: "All" },
+] as const;
+
+/** What workers want to change, and waits for a person. */
+export default function Drafts() {
+  const [params, setParams] = useSearchParams();
+  const shown = params.get("show") === "all" ? "all" : "waiting";
+  const news = useDraftNews();
+  const now = useNow(10_000);
+  const { data, problem, reload } = useGet<DraftList>(
+    shown === "all" ? "/api/drafts" : "/api/drafts?state=escalated",
+    news,
+  );
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    document.title = data?.waiting ? `(${data.waiting}) Drafts · Moothall` : "Drafts · Moothall";
+  }, [data?.waiting]);
+  const step = (by: 1 | -1) => {
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>("a.run") ?? [])];
+    const at = rows.indexOf(document.activeElement as HTMLElement);
+    rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)]?.focus();
+  };
+  useKeys({ j: () => step(1), k: () => step(-1) });
+  const names = new Map(data?.workspaces.map((one) => [one.id, one.name]));
+  const found = data && submissions(data.drafts);
+  return (
+    <div className="res narrowpage fade">
+      <h1 className="pagetitle">Drafts</h1>
+      <p className="sub">
+        Workers propose, the gate judges. What nothing stands against is applied at once; what is here needs a person.
+      </p>
+      <div className="draftbar">
+        <Segmented
+          label="Drafts to show"
+          options={SHOWN}
+          value={shown}
+          onChange={(next) => setParams(next === "all" ? { show: "all" } : {}, { replace: true })}
+        />
+        {found && found.length > 0 && (
+          <span className="muted only-w">
+            <span className="kbd">j</span> <span className="kbd">k</span> choose, <span className="kbd">Enter</span>{" "}
+            opens
+          </span>
+        )}
+        <span className="push">
+          <ButtonLink to="/audit" look="ghost" size="small" icon="shield">
+            Audit
+          </ButtonLink>
+        </span>
+      </div>
+      {problem && (
+        <Note tone="bad" alert>
+          <b>{problem.message}</b> {problem.hint}{" "}
+          <Button size="small" onClick={reload}>
+            Try again
+          </Button>
+        </Note>
+      )}
+      {!data && !problem && <Loading what="drafts" />}
+      {data && data.workspaces.length === 0 && (
+        <div className="runs">
+          <Empty title="This server was given no workspace">
+            Start it with <code>moothall serve --workspace DIR</code>, and drafts of the files in that folder are
+            reviewed here. <code>moothall draft --help</code> says how workers make them.
+          </Empty>
+        </div>
+      )}
+      {data && data.workspaces.length > 0 && found?.length === 0 && (
+        <div className="runs">
+          <Empty
+            title={shown === "all" ? "Nothing has been drafted yet" : "Nothing waits for you"}
+            action={
+              shown === "waiting" && (
+                <Button size="small" onClick={() => setParams({ show: "all" }, { replace: true })}>
+                  Show all drafts
+                </Button>
+              )
+            }
+          >
+            {shown === "all"
+              ? "A draft appears here as soon as a worker requests one."
+              : "New drafts appear here by themselves."}
+          </Empty>
+        </div>
+      )}
+      {found && found.length > 0 && (
+        <div className="runs" ref={list}>
+          {found.map(({ first, files }) => (
+            <Row
+              key={first.draft_id}
+              first={first}
+              files={files}
+              where={names.size > 1 ? names.get(first.workspace) : undefined}
+              now={now}
+            />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Row({
+  first,
+  files,
+  where,
+  now,
+}: {
+  first: DraftRow;
+  files: DraftRow[];
+  where: string | undefined;
+  now: number;
+}) {
+  const more = Math.max(files.length, first.together.length) - 1;
+  return (
+    <Link className="run draft" to={`/drafts/${first.draft_id}`}>
+      <div className="out">
+        <b className="mono">
+          {where && <span className="muted">{plain(where)}/</span>}
+          {plain(first.path)}
+          {more > 0 && <span className="muted"> and {more} more</span>}
+        </b>
+        <span>{plain(first.summary || first.task_id)}</span>
+      </div>
+      <div className="chips">
+        {rules(first)
+          .slice(0, 3)
+          .map(({ rule, action }) => (
+            <Tag key={rule} tone={actionTone(action)}>
+              {rule}
+            </Tag>
+          ))}
+      </div>
+      <div className="muted r when">{ago(first.touched_at, now)}</div>
+      <div className="r state">
+        <Tag tone={stateTone(first.state)}>{stateWords(first.state)}</Tag>
+      </div>
+    </Link>
+  );
+}

@@ -1,0 +1,167 @@
+import { type FormEvent, useId, useState } from "react";
+import { asProblem, type Problem, post } from "../api/client";
+import { useGet } from "../api/use-get";
+import type { ChangeMoves } from "../gen/api";
+import type { RunView } from "../gen/run";
+import { plain } from "../model/format";
+import { Button, Note, Tag } from "../ui/parts";
+
+/** What `moothall moves --json` prints, as far as this page uses it. */
+interface Moves {
+  waits_for_person: boolean;
+  moves: {
+    move_id: string;
+    title: string;
+    proposal: { title: string; thesis: string } & Record<string, unknown>;
+  }[];
+  changes: { by: string; what: { veto?: { move_id: string; why?: string }; edit?: { move_id: string } } }[];
+}
+
+type Move = Moves["moves"][number];
+
+/** A person's say before the debates: which moves are debated, and how they read. */
+export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => void }) {
+  const path = `/api/runs/${view.about.run_id}/moves`;
+  const { data, reload } = useGet<Moves>(view.status.state === "paused" ? path : null, view.as_of_seq);
+  const [problem, setProblem] = useState<Problem>();
+  if (view.status.state !== "paused" || !data?.waits_for_person) return null;
+  const send = async (to: string, body: unknown) => {
+    try {
+      await post(to, body);
+      setProblem(undefined);
+      return true;
+    } catch (error) {
+      setProblem(asProblem(error));
+      return false;
+    } finally {
+      reload();
+      refresh();
+    }
+  };
+  const many = data.moves.length;
+  return (
+    <section className="panel reviewmoves" aria-label="Moves that wait for you">
+      <header>
+        <h2>{many === 1 ? "1 move waits" : `${many} moves wait`} for you before the debates</h2>
+        <span className="push">
+          {data.changes.length > 0 && (
+            <Button size="small" onClick={() => void send(path, { undo: {} })}>
+              Undo {data.changes.length === 1 ? "1 change" : `${data.changes.length} changes`}
+            </Button>
+          )}
+          <Button
+            size="small"
+            look="primary"
+            icon="play"
+            onClick={() => void send(`/api/runs/${view.about.run_id}/resume`, {})}
+          >
+            Let the debates begin
+          </Button>
+        </span>
+      </header>
+      {problem && (
+        <Note tone="bad" alert>
+          <b>{problem.message}</b> {problem.hint}
+        </Note>
+      )}
+      <ol>
+        {data.moves.map((move) => (
+          <MoveLine key={move.move_id} move={move} changes={data.changes} onChange={(change) => send(path, change)} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function MoveLine({
+  move,
+  changes,
+  onChange,
+}: {
+  move: Move;
+  changes: Moves["changes"];
+  onChange: (change: ChangeMoves) => Promise<boolean>;
+}) {
+  const [form, setForm] = useState<"veto" | "edit">();
+  const about = changes.findLast(({ what }) => (what.veto ?? what.edit)?.move_id === move.move_id);
+  const change = async (body: ChangeMoves) => {
+    if (await onChange(body)) setForm(undefined);
+  };
+  return (
+    <li>
+      <div className="reviewline">
+        <span className="mono muted">{move.move_id}</span>
+        <span className="agent" dir="auto">
+          {plain(move.title)}
+        </span>
+        {about?.what.veto && <Tag tone="bad">vetoed</Tag>}
+        {about?.what.edit && <Tag tone="warn">edited</Tag>}
+        <span className="reviewacts">
+          <Button size="small" look="ghost" onClick={() => setForm(form === "edit" ? undefined : "edit")}>
+            Edit<span className="sr"> {move.move_id}</span>
+          </Button>
+          {!about?.what.veto && (
+            <Button size="small" look="ghost" onClick={() => setForm(form === "veto" ? undefined : "veto")}>
+              Veto<span className="sr"> {move.move_id}</span>
+            </Button>
+          )}
+        </span>
+      </div>
+      {about?.what.veto?.why && <p className="muted reviewwhy">{plain(about.what.veto.why)}</p>}
+      {form === "veto" && <VetoForm onVeto={(why) => change({ veto: { move: move.move_id, why } })} />}
+      {form === "edit" && (
+        <EditForm
+          move={move}
+          onEdit={(title, thesis) =>
+            change({ edit: { move: move.move_id, proposal: { ...move.proposal, title, thesis } } })
+          }
+        />
+      )}
+    </li>
+  );
+}
+
+function VetoForm({ onVeto }: { onVeto: (why: string) => Promise<void> }) {
+  const id = useId();
+  const [why, setWhy] = useState("");
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    void onVeto(why.trim());
+  };
+  return (
+    <form className="reviewform" onSubmit={send}>
+      <label className="lab" htmlFor={id}>
+        Why it is not debated (optional)
+      </label>
+      <textarea id={id} rows={2} maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
+      <Button size="small" look="primary" type="submit">
+        Veto
+      </Button>
+    </form>
+  );
+}
+
+function EditForm({ move, onEdit }: { move: Move; onEdit: (title: string, thesis: string) => Promise<void> }) {
+  const id = useId();
+  const [title, setTitle] = useState(move.proposal.title);
+  const [thesis, setThesis] = useState(move.proposal.thesis);
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    void onEdit(title.trim(), thesis.trim());
+  };
+  return (
+    <form className="reviewform" onSubmit={send}>
+      <label className="lab" htmlFor={`${id}-title`}>
+        Title
+      </label>
+      <textarea id={`${id}-title`} rows={1} value={title} onChange={(event) => setTitle(event.target.value)} />
+      <label className="lab" htmlFor={`${id}-thesis`}>
+        Why it is right; numbers are checked against the filings
+      </label>
+      <textarea id={`${id}-thesis`} rows={4} value={thesis} onChange={(event) => setThesis(event.target.value)} />
+      <Button size="small" look="primary" type="submit" disabled={title.trim() === "" || thesis.trim() === ""}>
+        Keep
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,160 @@
+import { type FormEvent, useId, useState } from "react";
+import { asProblem, type Problem, post } from "../api/client";
+import { useGet } from "../api/use-get";
+import type { MadeToken, Scope, Session, TokenList, TokenSummary } from "../gen/api";
+import { ago, dayAndTime, plain } from "../model/format";
+import { Button, Note, Tag } from "../ui/parts";
+import { useNow } from "../ui/use-now";
+
+const SCOPES: { value: Scope; name: string }[] = [
+  { value: "read", name: "read" },
+  { value: "run", name: "run" },
+  { value: "review", name: "review" },
+  { value: "admin", name: "admin" },
+];
+
+/** The limits that `moothall token create` gives where nothing is said. */
+const LIMITS = { runs_at_once: 4, requests_a_minute: 600 };
+
+/** The tokens of the team, for whoever may give them out. */
+export function Tokens() {
+  const { data: session } = useGet<Session>("/api/session");
+  if (!session) return null;
+  if (!session.scopes.includes("admin"))
+    return (
+      <p className="muted">Only administrators of the team see its tokens. You may: {session.scopes.join(", ")}.</p>
+    );
+  return <List />;
+}
+
+function List() {
+  const now = useNow(30_000);
+  const { data, problem, reload } = useGet<TokenList>("/api/tokens");
+  const [made, setMade] = useState<MadeToken>();
+  const [failed, setFailed] = useState<Problem>();
+  const wrong = problem ?? failed;
+  const act = async (work: () => Promise<void>) => {
+    try {
+      await work();
+      setFailed(undefined);
+    } catch (error) {
+      setFailed(asProblem(error));
+    }
+    reload();
+  };
+  const revoke = (token: TokenSummary) => act(async () => void (await post(`/api/tokens/${token.id}/revoke`)));
+  const tokens = [...(data?.tokens ?? [])].sort((a, b) => Number(a.state !== "active") - Number(b.state !== "active"));
+  return (
+    <>
+      {wrong && (
+        <Note tone="bad" alert>
+          <b>{wrong.message}</b> {wrong.hint}
+        </Note>
+      )}
+      {made && (
+        <Note tone="good" icon="check">
+          <b>This is the token. It is shown now and never again.</b>
+          <br />
+          <code className="secret">{made.token}</code>{" "}
+          <Button size="small" onClick={() => setMade(undefined)}>
+            I have kept it
+          </Button>
+        </Note>
+      )}
+      {tokens.map((token) => (
+        <div className="setrow long" key={token.id}>
+          <span>
+            {plain(token.label) || <span className="muted">without a label</span>}{" "}
+            <span className="mono muted">{token.id}</span>
+          </span>
+          <span className="setval">
+            {token.scopes.map((scope) => (
+              <Tag key={scope}>{scope}</Tag>
+            ))}
+            {token.state === "active" ? (
+              <RevokeButton onRevoke={() => void revoke(token)} label={plain(token.label) || token.id} />
+            ) : (
+              <Tag>{token.state}</Tag>
+            )}
+          </span>
+          <span className="keyhint muted">
+            made {ago(token.created_at, now)},{" "}
+            {token.last_used_at ? `used ${ago(token.last_used_at, now)}` : "never used"}
+            {token.expires_at && token.state === "active" && <>, counts until {dayAndTime(token.expires_at)}</>}
+          </span>
+        </div>
+      ))}
+      <MakeToken
+        onMake={(label, scope, days) =>
+          act(async () => setMade(await post<MadeToken>("/api/tokens", { ...LIMITS, label, scopes: [scope], days })))
+        }
+      />
+    </>
+  );
+}
+
+/** Asks once more: a revoked token cannot be brought back. */
+function RevokeButton({ onRevoke, label }: { onRevoke: () => void; label: string }) {
+  const [sure, setSure] = useState(false);
+  return (
+    <Button
+      size="small"
+      onClick={() => (sure ? onRevoke() : setSure(true))}
+      onBlur={() => setSure(false)}
+      aria-label={sure ? `Really revoke ${label}` : `Revoke ${label}`}
+    >
+      {sure ? "Really revoke" : "Revoke"}
+    </Button>
+  );
+}
+
+function MakeToken({ onMake }: { onMake: (label: string, scope: Scope, days: number) => Promise<void> }) {
+  const labelId = useId();
+  const [label, setLabel] = useState("");
+  const [scope, setScope] = useState<Scope>("run");
+  const [days, setDays] = useState("90");
+  const [busy, setBusy] = useState(false);
+  const make = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    await onMake(label.trim(), scope, Number(days));
+    setBusy(false);
+    setLabel("");
+  };
+  return (
+    <form className="tokenform" onSubmit={make}>
+      <label htmlFor={labelId}>
+        <span className="lab">What it is for</span>
+        <input
+          id={labelId}
+          maxLength={100}
+          placeholder="nightly script"
+          value={label}
+          onChange={(event) => setLabel(event.target.value)}
+        />
+      </label>
+      <label>
+        <span className="lab">May</span>
+        <select value={scope} onChange={(event) => setScope(event.target.value as Scope)}>
+          {SCOPES.map((one) => (
+            <option key={one.value} value={one.value}>
+              {one.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span className="lab">For</span>
+        <select value={days} onChange={(event) => setDays(event.target.value)}>
+          <option value="7">a week</option>
+          <option value="30">30 days</option>
+          <option value="90">90 days</option>
+          <option value="365">a year</option>
+        </select>
+      </label>
+      <Button type="submit" disabled={busy || label.trim() === ""}>
+        Make a token
+      </Button>
+    </form>
+  );
+}
