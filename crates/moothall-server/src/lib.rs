@@ -24,6 +24,7 @@ mod control;
 mod desk;
 mod feed;
 mod guard;
+pub mod mcp;
 mod openapi;
 mod pages;
 mod problem;
