@@ -5,6 +5,7 @@
 //! the means to end it. Everything that is said over the channel is one implementation,
 //! [`Session`], and everything that a caller sees is a [`Lease`], used for one execution.
 
+pub mod confine;
 mod engine;
 mod error;
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod desk;
 mod drafts;
 mod feed;
 mod guard;
+pub mod mcp;
 mod openapi;
 mod pages;
 mod problem;

@@ -9,6 +9,7 @@ mod drafts;
 mod evidence;
 pub(crate) mod image;
 mod init;
+mod mcp;
 mod moves;
 
 mod report;
@@ -36,6 +37,7 @@ pub(crate) use self::drafts::{
 };
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
+pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
 pub(crate) use self::moves::{EditedMove, MovesArgs};
 pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
@@ -149,6 +151,8 @@ pub(crate) enum Command {
     Policy(PolicyArgs),
     /// Check and read the journal of drafts
     Audit(AuditArgs),
+    /// Give agents tools that draft changes to files, over the Model Context Protocol
+    Mcp(McpArgs),
     /// Ask a model one question through the gateway that every trial uses
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether a key is present
@@ -185,6 +189,9 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<std::ffi::OsString>,
     },
+    /// Be one of the processes behind `moothall mcp`
+    #[command(hide = true)]
+    McpPart(McpPartArgs),
     /// Print the reference pages of the book
     #[command(subcommand, hide = true)]
     Docs(DocsCommand),

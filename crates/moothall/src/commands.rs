@@ -22,6 +22,7 @@ mod files;
 mod image;
 mod init;
 mod login;
+mod mcp;
 mod models;
 mod moves;
 mod own_words;
@@ -82,6 +83,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Review(args) => review::run(&global, &args),
         Command::Policy(args) => policy::run(&global, &args),
         Command::Audit(args) => audit::run(&global, &args),
+        Command::Mcp(args) => mcp::run(&global, &args),
+        Command::McpPart(args) => mcp::part(&global, &args),
         Command::Ask(args) => ask::run(&global, &args),
         Command::Models(args) => models::run(&global, &args),
         Command::Verify(args) => verify::run(&args),

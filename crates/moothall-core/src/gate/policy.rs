@@ -245,7 +245,7 @@ impl Policy {
             preview: Preview::Risky,
             reviewers: Reviewers::default(),
             channels: vec![Channel::Cli, Channel::Web],
-            elicitation: Elicitation::Off,
+            elicitation: Elicitation::Url,
             checks: Vec::new(),
             exceptions: Vec::new(),
             notes: Vec::new(),

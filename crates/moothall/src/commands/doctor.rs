@@ -1,11 +1,15 @@
 //! `moothall doctor`: what the sandboxes of this machine are worth, found out by running them.
 
+mod clients;
+
 use std::fmt::Write as _;
+use std::path::Path;
 
 use moothall_core::sandbox::IsolationClass;
 use moothall_sandbox::{EngineName, ProbeReport, ProbedEngine, SandboxError, choose};
 use serde_json::{Value, json};
 
+use self::clients::{WayAround, ways_around};
 use super::{Interruptible, block_on};
 use crate::args::{DoctorArgs, Global};
 use crate::config;
@@ -26,6 +30,10 @@ struct Checked {
 pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
+    let around = ways_around(Path::new("."), loaded.environment.get("HOME").map(Path::new));
+    if !args.json {
+        warn_of(&around);
+    }
     let policy = isolation::policy(&loaded, None, false)?;
     let host = isolation::host(&loaded)?;
     // Without the image nothing can be tried, and every engine would say the same.
@@ -58,6 +66,9 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
             "chosen": chosen.as_ref().ok().map(|chosen| chosen.report.engine),
             "class": chosen.as_ref().ok().map(|chosen| chosen.report.class),
             "images": images,
+            "ways_around": around.iter().map(|way| json!({
+                "file": way.file, "server": way.server,
+            })).collect::<Vec<_>>(),
         });
         terminal::print(&format!("{report:#}\n"))?;
     } else {
@@ -66,6 +77,17 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     match chosen {
         Ok(_) => Ok(Exit::Fine),
         Err(error) => Err(isolation::failure(error).into()),
+    }
+}
+
+/// An agent that has drafts and a shell needs no drafts.
+fn warn_of(around: &[WayAround]) {
+    for WayAround { file, server } in around {
+        let (file, server) = (file.display().to_string(), harmless_line(server));
+        let file = harmless_line(&file);
+        terminal::note(&format!(
+            "{YELLOW}{file} gives an agent drafts, and with `{server}` a way around them{YELLOW:#}\n"
+        ));
     }
 }
 

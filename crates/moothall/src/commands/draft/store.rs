@@ -63,16 +63,19 @@ pub(in crate::commands) fn open(
 
 impl Opened {
     /// A worker of the user who runs this.
-    pub(super) fn worker(&self, name: &str) -> Result<Caller, CliError> {
+    pub(in crate::commands) fn worker(&self, name: &str) -> Result<Caller, CliError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             return Err(CliError::usage(
                 "the name of a worker is letters, digits, `-`, `_` and `.`",
             ));
         }
-        let user =
-            own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned());
-        Ok(caller(Principal::worker(format!("{user}/{name}"))))
+        Ok(caller(Principal::worker(format!("{}/{name}", self.user()))))
+    }
+
+    /// Whoever runs this, as far as the environment says.
+    pub(in crate::commands) fn user(&self) -> String {
+        own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
     }
 
     /// The person who runs this.

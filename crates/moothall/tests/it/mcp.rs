@@ -1,0 +1,447 @@
+//! `moothall mcp` on standard streams. Numbers are those of the attacks in the specification.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{Client, ERAS, Era, FORMS, NOTHING, PAGES, PATIENCE, world};
+use crate::world::World;
+
+const WITH_VERSION: &str = "import sys\n\n\ndef main():\n    if \"--version\" in sys.argv:\n        \
+                            print(\"1.0\")\n    print(sys.argv)\n";
+
+fn start(world: &World, era: Era) -> Client {
+    Client::start(world, era, NOTHING, &[])
+}
+
+/// Lines that nobody objects to.
+fn lines(count: usize) -> String {
+    (0..count).map(|number| format!("value_{number} = {number}\n")).collect()
+}
+
+/// A policy that takes decisions from forms of a client.
+fn with_forms(world: &World) {
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    world.write("ws/.moothall/policy.toml", "version = 1\n[review]\nelicitation = \"form\"\n");
+}
+
+/// A draft that empties most of a file, which a person has to look at.
+fn escalated(world: &World, client: &mut Client) -> String {
+    world.write("ws/big.py", &lines(40));
+    client.drafts("big.py", "value_0 = 0\n")
+}
+
+fn person(decision: &str) -> Value {
+    json!({ "action": "accept", "content": { "decision": decision } })
+}
+
+/// Submits, and answers as the era has it when a person is asked.
+fn submit_and_say(client: &mut Client, era: Era, draft: &str, said: &Value) -> Value {
+    let arguments = json!({ "draft_id": draft, "change_summary": "less" });
+    client.person = Some(said.clone());
+    let first = client.call("draft_submit", &arguments);
+    if era == Era::Legacy {
+        return first["structuredContent"].clone();
+    }
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    assert_eq!(first["inputRequests"]["review"]["params"]["mode"], "form", "{first}");
+    let again = answer(client, &arguments, &first["requestState"], said);
+    again["result"]["structuredContent"].clone()
+}
+
+/// The same call again, with the state that the server gave and what the person said.
+fn answer(client: &mut Client, arguments: &Value, state: &Value, said: &Value) -> Value {
+    let params = json!({
+        "name": "draft_submit",
+        "arguments": arguments,
+        "requestState": state,
+        "inputResponses": { "review": said },
+    });
+    client.request("tools/call", params)
+}
+
+#[test]
+fn the_calls_of_the_draft_pattern_end_in_the_workspace() {
+    for era in ERAS {
+        let world = world();
+        let mut client = Client::start(&world, era, NOTHING, &["--tool-names", "seed"]);
+        let asked = json!({ "source_path": "src/watchdog.py", "task_id": "phase10_version_flag" });
+        let draft = client.does("ollama_request_draft", &asked);
+        let path = &draft["draft_path"];
+        assert_eq!((&draft["line_count"], &draft["draft_id"]), (&5.into(), path));
+        assert_eq!(draft["original_hash"].as_str().unwrap().len(), 64);
+        let write = json!({ "draft_path": path, "content": WITH_VERSION });
+        let written = client.does("ollama_write_draft", &write);
+        assert_eq!((&written["success"], &written["line_count"]), (&true.into(), &7.into()));
+        let read = client.does("ollama_read_draft", &json!({ "draft_path": path }));
+        assert_eq!((&read["content"], &read["hash"]), (&WITH_VERSION.into(), &written["new_hash"]));
+        assert!(!world.read("ws/src/watchdog.py").contains("--version"));
+        let submit = json!({
+            "draft_path": path,
+            "original_path": "src/watchdog.py",
+            "task_id": "phase10_version_flag",
+            "change_summary": "Added --version/-v flag handling in main()",
+        });
+        let told = client.does("ollama_submit_draft", &submit);
+        assert_eq!((&told["submitted"], &told["decision"]), (&true.into(), &"accepted".into()));
+        assert_eq!(told["message_id"].as_str().unwrap().len(), 64);
+        assert_eq!(world.read("ws/src/watchdog.py"), WITH_VERSION);
+    }
+}
+
+#[test]
+fn names_of_tools_are_those_that_were_asked_for() {
+    let world = world();
+    let names = |flags: &[&str]| {
+        let mut client = Client::start(&world, Era::Modern, NOTHING, flags);
+        let answer = client.request("tools/list", json!({}));
+        let tools = answer["result"]["tools"].as_array().unwrap().clone();
+        for tool in &tools {
+            assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
+            assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+            assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
+        }
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let neutral = [
+        "draft_request",
+        "draft_read",
+        "draft_write",
+        "draft_edit",
+        "draft_check",
+        "draft_submit",
+        "draft_status",
+        "draft_list",
+        "draft_discard",
+        "draft_rebase",
+    ];
+    assert_eq!(names(&[]), neutral);
+    let seed = names(&["--tool-names", "seed"]);
+    assert_eq!(
+        seed[..4],
+        ["ollama_request_draft", "ollama_read_draft", "ollama_write_draft", "draft_edit"]
+    );
+    assert_eq!(names(&["--tool-names", "both"]).len(), 14);
+    assert_eq!(names(&["--tools", "all"])[10..], ["sandbox_run", "facts", "check"]);
+}
+
+/// 94, and 1 to 12 where the words reach a model.
+#[test]
+fn unknown_tools_arguments_paths_and_handles_are_refused_in_words_that_help() {
+    let world = world();
+    for era in ERAS {
+        let mut client = start(&world, era);
+        let unknown = client.call("shell", &json!({ "cmd": "id" }));
+        assert_eq!(unknown["code"], -32602, "{unknown}");
+        let unlisted = client.call("sandbox_run", &json!({ "program": "1" }));
+        assert_eq!(unlisted["code"], -32602, "{unlisted}");
+        let words = client.refuses(
+            "draft_request",
+            &json!({ "source_path": "Makefile", "task_id": "t", "overwrite": true }),
+        );
+        assert!(words.contains("unknown field `overwrite`"), "{words}");
+        for path in ["../x", "/etc/passwd", ".git/config", "a\\b", ""] {
+            let asked = json!({ "source_path": path, "task_id": "t", "create": true });
+            let words = client.refuses("draft_request", &asked);
+            assert!(words.contains("hint: give a path inside"), "{path}: {words}");
+        }
+        let missing = json!({ "source_path": "missing.py", "task_id": "t" });
+        let words = client.refuses("draft_request", &missing);
+        assert!(words.contains("hint: say `create: true`"), "{words}");
+        for handle in ["drf_00000000000000000000000000000000", "../../etc/passwd", ""] {
+            let words =
+                client.refuses("draft_write", &json!({ "draft_id": handle, "content": "x" }));
+            assert!(words.starts_with("there is no such draft\nhint: "), "{words}");
+        }
+        let draft = client.drafts("src/watchdog.py", WITH_VERSION);
+        let other = json!({
+            "draft_id": draft, "change_summary": "x", "original_path": "src/other.py",
+        });
+        let words = client.refuses("draft_submit", &other);
+        assert!(words.contains("it is `src/watchdog.py`"), "{words}");
+        let edit = json!({ "draft_id": draft, "old": "nowhere", "new": "x" });
+        assert!(client.refuses("draft_edit", &edit).contains("hint: draft_read"));
+        client.does("draft_discard", &json!({ "draft_id": draft }));
+    }
+}
+
+/// 29: holding a handle proves nothing.
+#[test]
+fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
+    let world = world();
+    let mut first = Client::start(&world, Era::Modern, NOTHING, &["--worker", "first"]);
+    let draft = first.drafts("src/watchdog.py", WITH_VERSION);
+    let mut second = Client::start(&world, Era::Modern, NOTHING, &["--worker", "second"]);
+    let never = json!({ "draft_id": "drf_00000000000000000000000000000000" });
+    let unknown = second.refuses("draft_read", &never);
+    for tool in ["draft_read", "draft_check", "draft_status", "draft_discard", "draft_rebase"] {
+        assert_eq!(second.refuses(tool, &json!({ "draft_id": draft })), unknown, "{tool}");
+    }
+    let uri = format!("moothall://draft/{draft}/diff");
+    let read = second.request("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["error"]["message"], "there is no such resource", "{read}");
+    let read = first.request("resources/read", json!({ "uri": uri }));
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("+    if \"--version\" in sys.argv:"), "{text}");
+}
+
+/// 75: what a person says in a form holds, in both eras; `later` and a form that is declined decide
+/// nothing.
+#[test]
+fn a_person_decides_in_a_form_where_the_policy_takes_it() {
+    let declined = json!({ "action": "decline" });
+    let said = [
+        (person("approve"), "accepted"),
+        (person("reject"), "rejected"),
+        (person("later"), "escalated"),
+        (declined, "escalated"),
+    ];
+    for era in ERAS {
+        for (said, decision) in &said {
+            let world = world();
+            with_forms(&world);
+            let mut client = Client::start(&world, era, FORMS, &[]);
+            let draft = escalated(&world, &mut client);
+            let told = submit_and_say(&mut client, era, &draft, said);
+            assert_eq!(told["decision"], *decision, "{era:?} {said} {told}");
+            let applied = world.read("ws/big.py") == "value_0 = 0\n";
+            assert_eq!(applied, *decision == "accepted");
+        }
+    }
+}
+
+/// 76, 77, 78, 81.
+#[test]
+fn a_state_holds_for_its_server_its_call_and_one_decision() {
+    let world = world();
+    with_forms(&world);
+    let mut client = Client::start(&world, Era::Modern, FORMS, &[]);
+    let draft = escalated(&world, &mut client);
+    let arguments = json!({ "draft_id": draft, "change_summary": "less" });
+    let first = client.call("draft_submit", &arguments);
+    let state = first["requestState"].as_str().unwrap().to_owned();
+    let yes = person("approve");
+    let refused = |answer: &Value| {
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert_eq!(world.read("ws/big.py"), lines(40));
+    };
+
+    let other = if state.ends_with('A') { "B" } else { "A" };
+    let tampered = format!("{}{other}", &state[..state.len() - 1]);
+    refused(&answer(&mut client, &arguments, &tampered.into(), &yes));
+    let others = json!({ "draft_id": draft, "change_summary": "other words" });
+    refused(&answer(&mut client, &others, &state.clone().into(), &yes));
+    let mut another = Client::start(&world, Era::Modern, FORMS, &[]);
+    refused(&answer(&mut another, &arguments, &state.clone().into(), &yes));
+
+    let done = answer(&mut client, &arguments, &state.clone().into(), &yes);
+    assert_eq!(done["result"]["structuredContent"]["decision"], "accepted", "{done}");
+    let again = answer(&mut client, &arguments, &state.into(), &person("reject"));
+    assert_eq!(again["result"]["isError"], true, "{again}");
+    assert_eq!(world.read("ws/big.py"), "value_0 = 0\n");
+}
+
+/// 79 over the protocol: what is written after a person saw it is something else.
+#[test]
+fn what_was_written_after_the_form_was_shown_is_not_approved_by_it() {
+    let world = world();
+    with_forms(&world);
+    let mut client = Client::start(&world, Era::Modern, FORMS, &[]);
+    let draft = escalated(&world, &mut client);
+    let arguments = json!({ "draft_id": draft, "change_summary": "less" });
+    let first = client.call("draft_submit", &arguments);
+    client.does("draft_write", &json!({ "draft_id": draft, "content": "evil = 1\n" }));
+    let swapped = answer(&mut client, &arguments, &first["requestState"], &person("approve"));
+    assert_eq!(swapped["result"]["isError"], true, "{swapped}");
+    assert_eq!(world.read("ws/big.py"), lines(40));
+}
+
+/// 82: who answers a form is not known, so it is never asked about a guarded path or a credential.
+#[test]
+fn no_form_is_offered_for_a_guarded_path_or_what_looks_like_a_credential() {
+    let world = world();
+    with_forms(&world);
+    let looks_like = "password = \"hT9xK2mQ7vL4pW8zR3nB6cY1\"\n";
+    for era in ERAS {
+        let mut client = Client::start(&world, era, FORMS, &[]);
+        world.write("ws/settings.py", "debug = False\n");
+        let guarded = [("Makefile", "all: build\n"), ("settings.py", looks_like)];
+        for (path, content) in guarded {
+            let draft = client.drafts(path, content);
+            let arguments = json!({ "draft_id": draft, "change_summary": "x" });
+            let told = client.does("draft_submit", &arguments);
+            assert_eq!(told["decision"], "escalated", "{path}: {told}");
+            client.does("draft_discard", &json!({ "draft_id": draft }));
+        }
+    }
+}
+
+/// 80: tools alone are enough.
+#[test]
+fn a_client_that_cannot_be_asked_waits_for_the_decision_with_a_tool() {
+    for era in ERAS {
+        let world = world();
+        with_forms(&world);
+        let mut client = start(&world, era);
+        let draft = escalated(&world, &mut client);
+        let arguments = json!({ "draft_id": draft, "change_summary": "less" });
+        let told = client.does("draft_submit", &arguments);
+        assert_eq!(told["decision"], "escalated", "{told}");
+        let uri = format!("moothall://draft/{draft}/diff");
+        // Nothing changes while nobody decides.
+        let status = client.does("draft_status", &json!({ "draft_id": draft, "wait_s": 1 }));
+        assert_eq!(status["state"], "escalated");
+        let listening = match era {
+            Era::Modern => {
+                let filter = json!({ "notifications": { "resourceSubscriptions": [uri] } });
+                Some(client.send("subscriptions/listen", filter))
+            }
+            Era::Legacy => {
+                let subscribed = client.request("resources/subscribe", json!({ "uri": uri }));
+                assert!(subscribed["result"].is_object(), "{subscribed}");
+                None
+            }
+        };
+        if listening.is_some() {
+            let heard = client.hear();
+            assert_eq!(heard["method"], "notifications/subscriptions/acknowledged", "{heard}");
+        }
+        let wait = json!({ "draft_id": draft, "wait_s": 100 });
+        let waiting =
+            client.send("tools/call", json!({ "name": "draft_status", "arguments": wait }));
+        approve(&world, &draft);
+        let (mut answered, mut updated) = (None, false);
+        let until = Instant::now() + PATIENCE;
+        while (answered.is_none() || !updated) && Instant::now() < until {
+            let heard = client.hear();
+            if heard["id"] == waiting {
+                answered = Some(heard["result"]["structuredContent"].clone());
+            } else if heard["method"] == "notifications/resources/updated" {
+                assert_eq!(heard["params"]["uri"], uri);
+                updated = true;
+            }
+        }
+        let status = answered.unwrap();
+        assert_eq!((&status["state"], &status["review"]), (&"applied".into(), &"approve".into()));
+    }
+}
+
+fn approve(world: &World, draft: &str) {
+    let shown = world.run(&["review", "show", draft, "--json", "--workspace", "ws"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let seal = shown["seal"].as_str().unwrap();
+    let ran = world.run(&["review", "approve", draft, "--seal", seal, "--workspace", "ws"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn a_client_that_opens_pages_is_sent_to_the_review_and_decides_nothing_itself() {
+    let page = "http://127.0.0.1:7777/drafts/{draft}";
+    for era in ERAS {
+        let world = world();
+        let mut client = Client::start(&world, era, PAGES, &["--review-url", page]);
+        let draft = client.drafts("Makefile", "all: build\n");
+        let arguments = json!({ "draft_id": draft, "change_summary": "x" });
+        let looked = json!({ "action": "accept" });
+        client.person = Some(looked.clone());
+        let first = client.call("draft_submit", &arguments);
+        let (asked, told) = match era {
+            Era::Modern => {
+                let told = answer(&mut client, &arguments, &first["requestState"], &looked);
+                let asked = first["inputRequests"]["review"]["params"].clone();
+                (asked, told["result"]["structuredContent"].clone())
+            }
+            Era::Legacy => {
+                (client.notified[0]["params"].clone(), first["structuredContent"].clone())
+            }
+        };
+        assert_eq!(
+            (&asked["mode"], &asked["url"]),
+            (&"url".into(), &page.replace("{draft}", &draft).into())
+        );
+        assert_eq!(told["decision"], "escalated", "{told}");
+        assert_eq!(world.read("ws/Makefile"), "all:\n");
+    }
+}
+
+/// 95: found out by trying, in the process that serves.
+#[test]
+fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody() {
+    let world = world();
+    let tried = world.run(&["mcp", "--workspace", "ws", "--check"]);
+    assert_eq!(tried.code, Some(0), "{}", tried.stderr);
+    let cannot = [
+        "list the workspace",
+        "make a folder in the workspace",
+        "write the store",
+        "read a file of the system",
+        "reach a network",
+        "send a datagram",
+        "reach a socket of another program",
+        "start a program",
+    ];
+    assert_eq!(tried.stdout.lines().skip(1).map(str::trim).collect::<Vec<_>>(), cannot);
+    // The process that serves has the same walls, and what it drafts is written by another.
+    let mut client = start(&world, Era::Modern);
+    let draft = client.drafts("src/watchdog.py", WITH_VERSION);
+    let status = fs_err::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
+    assert!(status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"), "{status}");
+    client.does("draft_submit", &json!({ "draft_id": draft, "change_summary": "x" }));
+    assert_eq!(world.read("ws/src/watchdog.py"), WITH_VERSION);
+}
+
+#[test]
+fn a_server_whose_policy_is_wrong_does_not_start() {
+    let world = world();
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    world.write("ws/.moothall/policy.toml", "version = 1\nunknown = 1\n");
+    let ran = world.run(&["mcp", "--workspace", "ws"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_no_message_ends_no_session() {
+    let world = world();
+    let mut client = start(&world, Era::Modern);
+    client.does("draft_list", &json!({}));
+    client.say_raw(b"{ this is no JSON\n");
+    client.say_raw(format!("{}\n", "[".repeat(100_000)).as_bytes());
+    client.say_raw(b"\xff\xfe\n");
+    assert_eq!(client.does("draft_list", &json!({}))["drafts"], json!([]));
+}
+
+#[test]
+fn a_server_without_its_gate_ends() {
+    let world = world();
+    let mut client = start(&world, Era::Modern);
+    client.does("draft_list", &json!({}));
+    let children = format!("/proc/{0}/task/{0}/children", client.child.id());
+    let gate: i32 = fs_err::read_to_string(children).unwrap().trim().parse().unwrap();
+    let gate = rustix::process::Pid::from_raw(gate).unwrap();
+    rustix::process::kill_process(gate, rustix::process::Signal::KILL).unwrap();
+    let until = Instant::now() + PATIENCE;
+    let ended = loop {
+        if let Some(ended) = client.child.try_wait().unwrap() {
+            break ended;
+        }
+        assert!(Instant::now() < until, "it goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    assert_eq!(ended.code(), Some(4));
+}
+
+#[test]
+fn facts_and_checks_are_done_by_a_process_that_may() {
+    let world = world();
+    let mut client = Client::start(&world, Era::Modern, NOTHING, &["--tools", "all"]);
+    let facts = client.does("facts", &json!({ "ticker": "HLXI" }));
+    assert!(facts["sheet"].as_str().unwrap().contains("Revenue"), "{facts}");
+    let text = "Revenue was $1,214.9 million [F0:Revenue:FY2025].";
+    let told = client.does("check", &json!({ "text": text, "ticker": "HLXI" }));
+    let claim = &told["claims"][0];
+    assert_eq!((&told["verdict"], &claim["verdict"]), (&"pass".into(), &"ok".into()));
+    // What an agent says is never a flag.
+    let words = client.refuses("facts", &json!({ "ticker": "--csv" }));
+    assert!(words.contains("ticker"), "{words}");
+}

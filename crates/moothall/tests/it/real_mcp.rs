@@ -1,0 +1,30 @@
+//! A program that an agent wrote, in a real sandbox.
+
+use serde_json::json;
+
+use crate::mcp_client::{Client, Era, NOTHING};
+use crate::real_sandbox::world;
+
+#[test]
+fn an_agent_runs_a_program_in_a_sandbox_that_it_does_not_hold_itself() {
+    let world = world().with("MOOTHALL_ISOLATION__ENGINE", "runsc");
+    fs_err::create_dir_all(world.path("ws")).unwrap();
+    world.write("ws/secret.txt", "held back");
+    let mut client = Client::start(&world, Era::Modern, NOTHING, &["--tools", "all"]);
+    let program = format!(
+        "import os, sys\nprint(sys.argv[1:], sys.stdin.read(), os.path.exists({:?}))\nsys.exit(3)\n",
+        world.path("ws/secret.txt")
+    );
+    let asked = json!({ "program": program, "args": ["--isolation=none"], "stdin": "typed" });
+    let told = client.does("sandbox_run", &asked);
+    assert_eq!(
+        told,
+        json!({
+            "exit": "exited",
+            "code": 3,
+            "stdout": "['--isolation=none'] typed False\n",
+            "stderr": "",
+            "isolation": "user-kernel",
+        })
+    );
+}
