@@ -94,7 +94,7 @@ where
     let served = axum::serve(listener, router)
         .with_graceful_shutdown(async move { closing.cancelled().await });
     tokio::select! {
-        served = async { served.await } => served,
+        served = served.into_future() => served,
         () = watching.lost() => Err(std::io::Error::other(super::LinkError)),
     }
 }

@@ -1,11 +1,13 @@
 //! `moothall mcp` on standard streams. Numbers are those of the attacks in the specification.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::{Value, json};
 
 use crate::mcp_client::{Client, ERAS, Era, FORMS, NOTHING, PAGES, PATIENCE, world};
-use crate::world::World;
+use crate::world::{Ran, World};
 
 const WITH_VERSION: &str = "import sys\n\n\ndef main():\n    if \"--version\" in sys.argv:\n        \
                             print(\"1.0\")\n    print(sys.argv)\n";
@@ -388,6 +390,40 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
     assert!(status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"), "{status}");
     client.does("draft_submit", &json!({ "draft_id": draft, "change_summary": "x" }));
     assert_eq!(world.read("ws/src/watchdog.py"), WITH_VERSION);
+}
+
+/// Runs the program where the kernel has no Landlock: programs inherit the filter of the thread that
+/// starts them.
+fn without_landlock(world: &World, arguments: &[&str]) -> Ran {
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let filter = SeccompFilter::new(
+                BTreeMap::from([(libc::SYS_landlock_create_ruleset, Vec::new())]),
+                SeccompAction::Allow,
+                SeccompAction::Errno(libc::ENOSYS as u32),
+                std::env::consts::ARCH.try_into().unwrap(),
+            );
+            let filter: BpfProgram = filter.unwrap().try_into().unwrap();
+            seccompiler::apply_filter(&filter).unwrap();
+            world.run(arguments)
+        });
+        run.join().unwrap()
+    })
+}
+
+#[test]
+fn a_server_whose_walls_cannot_be_built_does_not_start_unless_it_is_told_to() {
+    let world = world();
+    let ran = without_landlock(&world, &["mcp", "--workspace", "ws"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: Linux 6.7 has what it takes"), "{}", ran.stderr);
+    let flags = ["mcp", "--workspace", "ws", "--allow-unconfined", "--check"];
+    let ran = without_landlock(&world, &flags);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: served without walls"), "{}", ran.stderr);
+    // Whoever is told to serve without walls has nobody at the other end here, and ends well.
+    let ran = without_landlock(&world, &flags[..4]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
 #[test]
