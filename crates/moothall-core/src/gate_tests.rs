@@ -11,7 +11,7 @@ fn content(text: &[u8]) -> Content<'_> {
 }
 
 fn verdict_of(change: &FileChange<'_>) -> Verdict {
-    judge(&Policy::built_in(), &[*change], &[], &key(), TODAY)
+    judge(&Policy::built_in(), &[*change], &Looked::default(), &key(), TODAY)
 }
 
 /// Rules and lines that speak, and what comes of it.
@@ -345,7 +345,10 @@ fn a_check_that_nobody_ran_has_not_passed() {
         draft: Some(content(b"b\n")),
         twins: &[],
     };
-    let with = |checks: &[CheckResult]| told(&judge(&policy, &[change], checks, &key(), TODAY));
+    let with = |checks: &[CheckResult]| {
+        let looked = Looked { checks: checks.to_vec(), review: None };
+        told(&judge(&policy, &[change], &looked, &key(), TODAY))
+    };
     let result = |outcome| vec![CheckResult { id: "tests".to_owned(), outcome }];
     assert_eq!(with(&[]), (Action::Escalate, vec![("gate.error", None)]));
     assert_eq!(with(&result(CheckOutcome::Passed)), (Action::Allow, vec![]));

@@ -6,6 +6,7 @@ mod drafts;
 mod drafts_audit;
 mod drafts_crash;
 mod drafts_files;
+mod drafts_looking;
 mod drafts_race;
 mod driver;
 mod edgar;

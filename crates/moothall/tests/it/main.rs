@@ -25,6 +25,7 @@ mod kept;
 mod models;
 mod notices;
 mod real_chaos;
+mod real_drafts;
 mod real_exec;
 mod real_sandbox;
 mod report;

@@ -3,6 +3,7 @@
 use moothall_core::drafts::{Client, DraftId, Principal, Refusal};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Options, workspace_id};
 
+use super::looking::{GatewayReviewer, HostChecker};
 use crate::args::{Global, WorkspaceFlags};
 use crate::commands::own_words;
 use crate::config::{self, Loaded};
@@ -38,6 +39,8 @@ pub(in crate::commands) fn options(
     }
     let mut options = Options::new(workspace, state);
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
+    options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
+    options.reviewer = Some(Box::new(GatewayReviewer { config: global.config.clone() }));
     Ok((options, loaded))
 }
 
@@ -52,7 +55,7 @@ pub(in crate::commands) fn open(
 
 impl Opened {
     /// A worker of the user who runs this.
-    pub(super) fn worker(&self, name: &str) -> Result<Caller, CliError> {
+    pub(in crate::commands) fn worker(&self, name: &str) -> Result<Caller, CliError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             return Err(CliError::usage(
