@@ -13,6 +13,7 @@ mod consult;
 mod deleting;
 mod diff;
 mod drafts;
+mod edit;
 mod evidence;
 mod failures;
 mod fake;
