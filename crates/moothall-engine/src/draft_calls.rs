@@ -7,7 +7,7 @@ use moothall_core::drafts::{Draft, DraftId, RelPath, State, TaskId};
 use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
-use moothall_core::{Effect, EffectId, EffectResult};
+use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
 
 use crate::drafts::{Caller, DraftError, DraftStore, Edit, Existing, Judged};
 use crate::perform::{PerformFuture, Performed, Performer};
@@ -146,7 +146,7 @@ impl Desk {
         let mut ids = Vec::new();
         let all = self.store.list(&self.worker)?;
         for (path, text) in &change.files {
-            let wanted = text.as_ref().map(|text| moothall_core::Sha256Hex::of(text.as_bytes()));
+            let wanted = text.as_ref().map(|text| Sha256Hex::of(text.as_bytes()));
             let same = |draft: &&Draft| {
                 draft.task == self.task
                     && draft.path == *path

@@ -107,6 +107,11 @@ impl DraftStore {
                 Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
                 Err(why) => (CheckOutcome::NotRun, why),
             };
+            // Workers are models: what a check read in the workspace is not theirs to hear.
+            let output = match self.may_be_shown(&output) {
+                true => output,
+                false => "(withheld: it looks like it holds a credential)".to_owned(),
+            };
             let id = check.id.clone();
             let passed = outcome == CheckOutcome::Passed;
             found.checks.push(CheckReport { id: id.clone(), passed, output });

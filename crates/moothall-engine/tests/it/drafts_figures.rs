@@ -1,6 +1,8 @@
 //! How long the gate takes, beside plain writes and `git diff`, in the same run. The tests do a few
 //! edits; `MOOTHALL_TEST_EDITS=500` does as many as the specification states figures for.
 
+#![allow(clippy::print_stdout, reason = "tests print what they measured")]
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -87,7 +89,7 @@ fn every_scripted_edit_is_read_and_judged_in_seconds() {
     let all = edits();
     assert!(unreadable * 100 < all, "{unreadable} of {all} could not be read");
     let p95 = at_percent(&mut whole, 95);
-    eprintln!(
+    println!(
         "{all} edits of {LINES} lines: {unreadable} unreadable; read, write and check p95 {p95:?}; \
          gate p50 {:?} p99 {:?}, git diff p50 {:?} p99 {:?}; write p50 {:?} p99 {:?}, plain write and flush p50 {:?} p99 {:?}",
         at_percent(&mut gates, 50),

@@ -66,7 +66,8 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
     let edit =
         ["edit", "let it build", "--path", "ws", "--file", "Makefile", "--wait", "600", "--json"];
     let child = world.command(&[&edit[..], &FAKE[..]].concat()).spawn().unwrap();
-    let review = |words: &[&str]| world.run(&[&["review", "--workspace", "ws"], words].concat());
+    let review =
+        |words: &[&str]| world.run(&[&["review", "--workspace", "ws"][..], words].concat());
     let waiting = || {
         let until = Instant::now() + Duration::from_secs(120);
         loop {

@@ -27,6 +27,7 @@ class Version(unittest.TestCase):
 
 fn workspace(seconds: &str) -> World {
     let world = world();
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
     world.write("ws/.moothall/policy.toml", &POLICY.replace("SECONDS", seconds));
     world.write("ws/watchdog.py", "VERSION = '0.9'\n");
     world.write("ws/test_watchdog.py", TEST);
