@@ -335,6 +335,7 @@ fn words_to_the_judge_change_no_verdict() {
 /// Inputs that make careless patterns try everything: the whole verdict is looked at, not one pattern.
 /// The bound is for a debug build on a busy machine; a pattern that backtracks would take hours.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the clock is what is tested")]
 fn a_bomb_for_patterns_is_judged_in_time() {
     let long = |piece: &str| piece.repeat((1 << 20) / piece.len() - 1);
     let bombs =
