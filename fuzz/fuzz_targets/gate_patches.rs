@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use moothall_core::drafts::{Proposal, RelPath, apply_hunks, read_answer};
 use moothall_core::gate::{
-    Content, FileChange, FingerprintKey, Policy, Today, judge, merge, unified,
+    Content, FileChange, FingerprintKey, Looked, Policy, Today, judge, merge, unified,
 };
 
 const PART: u8 = 0x1e;
@@ -28,8 +28,8 @@ fuzz_target!(|data: &[u8]| {
     };
     let key = FingerprintKey::new([1; 32]);
     let today = Today { year: 2026, month: 1, day: 1 };
-    let verdict = judge(&POLICY, &[change], &[], &key, today);
-    assert_eq!(verdict, judge(&POLICY, &[change], &[], &key, today));
+    let verdict = judge(&POLICY, &[change], &Looked::default(), &key, today);
+    assert_eq!(verdict, judge(&POLICY, &[change], &Looked::default(), &key, today));
     let (Ok(base), Ok(draft)) = (std::str::from_utf8(base), std::str::from_utf8(draft)) else {
         return;
     };

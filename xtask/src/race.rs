@@ -1,5 +1,6 @@
 //! `cargo xtask race`: folders and files of a workspace that change places with links, and people
-//! who save, while drafts are applied. The tests do a short one.
+//! who save, while drafts are applied; and fifty processes that submit, approve and verify while some
+//! are killed. The tests do short ones.
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
@@ -15,5 +16,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let seconds = format!("MOOTHALL_TEST_RACE_SECONDS={}", args.seconds);
-    shell::run_tests(&shell::root()?, "moothall-engine", &seconds, &["drafts_race::"])
+    let tests = ["drafts_race::", "drafts_stress::"];
+    shell::run_tests(&shell::root()?, "moothall-engine", &seconds, &tests)
 }

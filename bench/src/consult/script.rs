@@ -43,9 +43,10 @@ impl Script {
         let learnt = || match effect {
             Effect::Gather(_) => EffectResult::Gathered(Box::new((*self.evidence).clone())),
             Effect::CallModel(request) => reply(request),
-            Effect::Execute(_) | Effect::StartChild(_) | Effect::AskPerson(_) => {
-                nothing("not in this benchmark")
-            }
+            Effect::Execute(_)
+            | Effect::StartChild(_)
+            | Effect::AskPerson(_)
+            | Effect::Draft(_) => nothing("not in this benchmark"),
         };
         answers.entry(id.clone()).or_insert_with(learnt).clone()
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{ChildEnd, ChildRequest};
 use crate::consult::{GatherFailure, GatherRequest, Question, Review};
+use crate::edit::{DraftCall, DraftReply};
 use crate::evidence::Evidence;
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
 use crate::sandbox::{ExecuteRequest, Execution, SandboxFailure};
@@ -26,6 +27,8 @@ pub enum Effect {
     StartChild(ChildRequest),
     /// Ask a person. Nobody in the program can answer: the run stands still until somebody does.
     AskPerson(Box<Question>),
+    /// Work with drafts of files.
+    Draft(Box<DraftCall>),
 }
 
 impl Effect {
@@ -38,6 +41,7 @@ impl Effect {
             Self::Gather(request) => request.hash(),
             Self::StartChild(request) => request.hash(),
             Self::AskPerson(question) => question.hash(),
+            Self::Draft(call) => call.hash(),
         }
     }
 }
@@ -63,6 +67,8 @@ pub enum EffectResult {
     ChildEnded(Box<ChildEnd>),
     /// A person answered.
     PersonSaid(Box<Review>),
+    /// What the store of drafts said.
+    Drafted(Box<DraftReply>),
 }
 
 impl EffectResult {
@@ -77,6 +83,7 @@ impl EffectResult {
             Self::NotGathered(_) => "not_gathered",
             Self::ChildEnded(_) => "child_ended",
             Self::PersonSaid(_) => "person_said",
+            Self::Drafted(_) => "drafted",
         }
     }
 }

@@ -4,17 +4,20 @@
 //! it cannot compare, it escalates. Findings come from code; a model may add one and never remove
 //! one. No message holds a byte of the draft, so findings may stand in the journal.
 
+mod checks;
 mod code;
 mod compare;
 mod content;
 mod policy;
+pub mod reviewer;
 mod rule;
 mod secrets;
 
+pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
 pub use self::compare::{Comparison, LineStats, merge, unified};
 pub use self::policy::{
     Channel, Check, Elicitation, Exception, Layer, LayerName, Policy, PolicyFault, Preview, Today,
-    duration_ms,
+    duration_ms, made_by_tools,
 };
 pub use self::rule::{Action, Rule};
 pub use self::secrets::{FingerprintKey, Secret, Tier, scan as scan_secrets};
@@ -48,26 +51,13 @@ pub struct Content<'a> {
     pub executable: bool,
 }
 
-/// What came of a check that a policy asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckResult {
-    /// The check's id.
-    pub id: String,
-    /// What came of it.
-    pub outcome: CheckOutcome,
-}
-
-/// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckOutcome {
-    /// Its program ended well.
-    Passed,
-    /// It did not.
-    Failed,
-    /// It took too long.
-    TimedOut,
-    /// It could not be run at all, which never means that it passed.
-    NotRun,
+/// What others found out about a submission before it is judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Checks that ran, or could not.
+    pub checks: Vec<CheckResult>,
+    /// What the reviewing model said; none: nobody asked it.
+    pub review: Option<reviewer::Review>,
 }
 
 /// One observation.
@@ -122,7 +112,7 @@ impl Seen {
 pub fn judge(
     policy: &Policy,
     changes: &[FileChange<'_>],
-    checks: &[CheckResult],
+    looked: &Looked,
     key: &FingerprintKey,
     today: Today,
 ) -> Verdict {
@@ -147,7 +137,7 @@ pub fn judge(
     let changed = stats.added + stats.removed;
     let first = changes.first().map(|change| change.rename_to.unwrap_or(change.path));
     if let Some(path) = first {
-        let mut seen = of_checks(policy, changes, checks);
+        let mut seen = checks::look(policy, changes, &looked.checks);
         if changed > policy.limits.max_changed_lines {
             let most = policy.limits.max_changed_lines;
             let words = format!("{changed} changed lines, more than {most}");
@@ -158,6 +148,9 @@ pub fn judge(
             seen.push(Seen::new(Rule::ReviewPreview, None, words));
         }
         findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
+        for (path, doubt) in reviewer::look(policy, changes, looked.review.as_ref()) {
+            findings.extend(weighed(policy, path, doubt, today));
+        }
     }
     let action = findings.iter().map(|finding| finding.action).max().unwrap_or(Action::Allow);
     Verdict { action, policy: policy.hash(), findings, stats }
@@ -243,33 +236,6 @@ fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparis
     {
         let words = format!("{lost} of {} lines are deleted", stats.base_lines);
         seen.push(Seen::new(Rule::DiffDeletionRatio, None, words));
-    }
-    seen
-}
-
-fn of_checks(policy: &Policy, changes: &[FileChange<'_>], checks: &[CheckResult]) -> Vec<Seen> {
-    let wanted = policy.checks_for(changes.iter().map(|change| change.path));
-    let mut seen = Vec::new();
-    for check in wanted {
-        let outcome = checks.iter().find(|one| one.id == check.id).map(|one| one.outcome);
-        let name = &check.id;
-        match outcome {
-            Some(CheckOutcome::Passed) => {}
-            Some(CheckOutcome::Failed) => {
-                let words = format!("check `{name}` failed");
-                let failed = Seen::new(Rule::CheckFailed, None, words);
-                seen.push(Seen { instead: check.on_fail, ..failed });
-            }
-            Some(CheckOutcome::TimedOut) => {
-                let words = format!("check `{name}` took too long");
-                let late = Seen::new(Rule::CheckTimeout, None, words);
-                seen.push(Seen { instead: check.on_timeout, ..late });
-            }
-            Some(CheckOutcome::NotRun) | None => {
-                let words = format!("check `{name}` was not run");
-                seen.push(Seen::new(Rule::GateError, None, words));
-            }
-        }
     }
     seen
 }

@@ -11,7 +11,7 @@ fn content(text: &[u8]) -> Content<'_> {
 }
 
 fn verdict_of(change: &FileChange<'_>) -> Verdict {
-    judge(&Policy::built_in(), &[*change], &[], &key(), TODAY)
+    judge(&Policy::built_in(), &[*change], &Looked::default(), &key(), TODAY)
 }
 
 /// Rules and lines that speak, and what comes of it.
@@ -332,6 +332,30 @@ fn words_to_the_judge_change_no_verdict() {
     check("a = 1\n", &secret, Action::Reject, &[("secret.specific", Some(2))]);
 }
 
+/// Inputs that make careless patterns try everything: the whole verdict is looked at, not one pattern.
+/// The bound is for a debug build on a busy machine; a pattern that backtracks would take hours.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the clock is what is tested")]
+fn a_bomb_for_patterns_is_judged_in_time() {
+    let long = |piece: &str| piece.repeat((1 << 20) / piece.len() - 1);
+    let bombs =
+        ["a", "ghp_", "key = \"", "-----BEGIN ", "AKIA AKIA", "eyJ.eyJ.", "\\x41", "password:"];
+    for piece in bombs {
+        let begun = std::time::Instant::now();
+        let path = RelPath::parse("a.txt").unwrap();
+        let bomb = long(piece);
+        let change = FileChange {
+            path: &path,
+            rename_to: None,
+            base: Some(content(b"a\n")),
+            draft: Some(content(bomb.as_bytes())),
+            twins: &[],
+        };
+        assert!(verdict_of(&change).action >= Action::Escalate, "{piece}");
+        assert!(begun.elapsed().as_secs() < 60, "{piece} took {:?}", begun.elapsed());
+    }
+}
+
 #[test]
 fn a_check_that_nobody_ran_has_not_passed() {
     let text = "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\nwhen = [\"**/*.py\"]\n";
@@ -345,7 +369,10 @@ fn a_check_that_nobody_ran_has_not_passed() {
         draft: Some(content(b"b\n")),
         twins: &[],
     };
-    let with = |checks: &[CheckResult]| told(&judge(&policy, &[change], checks, &key(), TODAY));
+    let with = |checks: &[CheckResult]| {
+        let looked = Looked { checks: checks.to_vec(), review: None };
+        told(&judge(&policy, &[change], &looked, &key(), TODAY))
+    };
     let result = |outcome| vec![CheckResult { id: "tests".to_owned(), outcome }];
     assert_eq!(with(&[]), (Action::Escalate, vec![("gate.error", None)]));
     assert_eq!(with(&result(CheckOutcome::Passed)), (Action::Allow, vec![]));

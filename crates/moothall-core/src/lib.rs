@@ -15,6 +15,7 @@ pub mod claims;
 pub mod consult;
 pub mod debate;
 pub mod drafts;
+pub mod edit;
 mod effect;
 mod event;
 pub mod evidence;

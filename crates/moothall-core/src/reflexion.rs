@@ -41,6 +41,7 @@ mod support;
 
 pub use self::attempted::Attempted;
 pub use self::contract::{Contract, Expectation, InvalidPattern, Pattern};
+pub(crate) use self::input::MAX_TASK_BYTES;
 pub use self::input::{AnswerForm, InvalidReflexion, MAX_ATTEMPTS, ReflexionInput};
 pub use self::program::{Generated, MAX_CODE_BYTES, read_program};
 

@@ -532,6 +532,7 @@ proptest! {
                 outcome.verdict == Verdict::Fail
             }
             Conclusion::Answered { .. }
+            | Conclusion::Edited(_)
             | Conclusion::Unusable { .. }
             | Conclusion::Debated(_)
             | Conclusion::NotDebated { .. }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::consult::{GatherFailureKind, Ranked};
 use crate::debate::Debated;
+use crate::edit::Edited;
 use crate::model::FailureKind;
 use crate::reflexion::Attempted;
 use crate::sandbox::SandboxFailureKind;
@@ -122,6 +123,8 @@ pub enum Conclusion {
     },
     /// Moves were tried and ranked.
     Ranked(Box<Ranked>),
+    /// Files were to be changed.
+    Edited(Box<Edited>),
     /// There was no evidence to begin with.
     NotGathered {
         /// Why.

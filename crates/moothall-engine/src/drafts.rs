@@ -12,9 +12,11 @@ mod error;
 mod journal;
 mod judging;
 mod news;
+mod looking;
 mod note;
 mod policy_files;
 mod reviewing;
+mod tree;
 mod workspace;
 
 use std::collections::BTreeMap;
@@ -25,10 +27,10 @@ use std::sync::{Mutex, PoisonError};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Client, Command, Draft, DraftId, Drafts, Event, Principal, Record, Refusal, Retention, Step,
-    decide, kept_blobs,
+    Client, Command, Draft, DraftId, Drafts, Event, Principal, Record, Refusal, RelPath, Retention,
+    Step, decide, kept_blobs,
 };
-use moothall_core::gate::{FingerprintKey, Policy};
+use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
 
 pub use self::difference::{DiffLine, Difference, Part, Side, difference};
 pub use self::editing::{Edit, Existing};
@@ -36,6 +38,7 @@ pub use self::error::DraftError;
 pub use self::journal::{Head, Line, Verified, verify};
 pub use self::judging::{Judged, ShownFile, Submitted, today};
 pub use self::news::{Heard, Told};
+pub use self::looking::{CheckReport, Checker, Reviewer};
 pub use self::policy_files::policy_layers;
 
 use self::blobs::Blobs;
@@ -79,6 +82,10 @@ pub struct Options {
     pub state: PathBuf,
     /// The policy above that of the workspace, if there is one.
     pub organisation_policy: Option<PathBuf>,
+    /// Runs the checks of the policy; without one they are not run, and that is escalated.
+    pub checker: Option<Box<dyn Checker>>,
+    /// Asks the model of the policy; without one it is not asked, and that is escalated.
+    pub reviewer: Option<Box<dyn Reviewer>>,
     /// Milliseconds since 1970.
     pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
     /// What happens on the way.
@@ -98,6 +105,8 @@ impl Options {
             workspace,
             state,
             organisation_policy: None,
+            checker: None,
+            reviewer: None,
             clock: Box::new(clock),
             reached: Box::new(|_| Ok(())),
             rotate_at: None,
@@ -221,6 +230,18 @@ impl DraftStore {
             all.sort_by_key(|draft| (draft.touched, draft.id));
             Ok(all)
         })
+    }
+
+    /// The names of files that workers may draft, without what tools make.
+    pub fn files(&self) -> Result<Vec<RelPath>, DraftError> {
+        let mut names = self.workspace.names(&|path| made_by_tools(path))?;
+        names.retain(|path| !self.policy.denies(path) && !made_by_tools(path));
+        Ok(names)
+    }
+
+    /// Whether a text may go to a model: one that may hold a credential does not.
+    pub fn may_be_shown(&self, text: &str) -> bool {
+        scan_secrets(text.as_bytes(), &self.key).is_empty()
     }
 
     /// Gives a draft up.

@@ -152,7 +152,8 @@ impl Performer for SandboxPerformer {
             Effect::CallModel(_)
             | Effect::Gather(_)
             | Effect::StartChild(_)
-            | Effect::AskPerson(_) => self.models.perform(id, effect),
+            | Effect::AskPerson(_)
+            | Effect::Draft(_) => self.models.perform(id, effect),
             Effect::Execute(request) => Box::pin(async move {
                 let begun = Instant::now();
                 let result = match self.execute(id, request).await {

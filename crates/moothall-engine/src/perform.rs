@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use moothall_core::child::{ChildEnd, Isolation};
 use moothall_core::consult::{GatherFailure, GatherFailureKind};
+use moothall_core::edit::DraftReply;
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
@@ -100,6 +101,10 @@ impl Performer for ModelPerformer {
                     kind: SandboxFailureKind::NoEngine,
                     detail: "only a person can answer".to_owned(),
                 })),
+                Effect::Draft(_) => {
+                    let why = "this run has no store of drafts".to_owned();
+                    without_means(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
+                }
                 Effect::StartChild(_) => {
                     let why = "this run starts nothing".to_owned();
                     let outcome = Outcome::new(Vec::new(), Conclusion::NotDebated { why });

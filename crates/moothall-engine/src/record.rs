@@ -142,7 +142,8 @@ impl RunRecord {
             | EffectResult::Gathered(_)
             | EffectResult::NotGathered(_)
             | EffectResult::ChildEnded(_)
-            | EffectResult::PersonSaid(_) => None,
+            | EffectResult::PersonSaid(_)
+            | EffectResult::Drafted(_) => None,
         })
     }
 

@@ -2,7 +2,7 @@
 //! every answer. What it says as a part of a workflow is written beside that workflow in core.
 
 use moothall_core::model::{ModelRequest, Purpose, Role, Usage};
-use moothall_core::{consult, reflexion, tokens_expected};
+use moothall_core::{consult, edit, reflexion, tokens_expected};
 use serde_json::{Map, Value, json};
 
 use crate::backend::{AnswerFuture, Answered, Backend, Call};
@@ -47,6 +47,9 @@ impl Backend for Demo {
 fn answer_text(request: &ModelRequest) -> String {
     let known = match request.purpose {
         Purpose::Generate | Purpose::Critique => reflexion::demonstration::answer(request),
+        Purpose::Edit => edit::demonstration::answer(request),
+        // A demonstration has no doubts.
+        Purpose::Review => Some(r#"{"doubts": []}"#.to_owned()),
         _ => consult::demonstration::answer(request),
     };
     if let Some(answer) = known {

@@ -6,6 +6,7 @@ mod committee;
 mod consult;
 mod diff;
 mod drafts;
+mod edit;
 mod evidence;
 pub(crate) mod image;
 mod init;
@@ -35,6 +36,7 @@ pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, PolicyArgs, PolicyCommand,
     ReviewArgs, ReviewCommand, ReviewSayArgs, WorkspaceFlags,
 };
+pub(crate) use self::edit::EditArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
@@ -143,6 +145,8 @@ pub(crate) enum Command {
     /// Make and list the teams that share a server
     #[command(subcommand)]
     Team(TeamCommand),
+    /// Let a model change files through drafts: the gate judges, the model learns, people decide
+    Edit(Box<EditArgs>),
     /// Propose changes to files; the gate judges them before anything is written
     Draft(DraftArgs),
     /// Decide what the gate will not: see what waits, approve, reject or send back

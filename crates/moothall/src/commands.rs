@@ -14,6 +14,7 @@ mod diff;
 mod docs;
 mod doctor;
 mod draft;
+mod edit;
 mod events;
 mod exec;
 mod facts;
@@ -79,6 +80,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Restore(args) => restore::run(&global, &args),
         Command::Token(command) => token::run(&global, &command),
         Command::Team(command) => team::run(&global, &command),
+        Command::Edit(args) => edit::run(&global, &args),
         Command::Draft(args) => draft::run(&global, &args),
         Command::Review(args) => review::run(&global, &args),
         Command::Policy(args) => policy::run(&global, &args),

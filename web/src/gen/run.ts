@@ -1042,7 +1042,7 @@ name: string, } | { "from": "synthetic" };
  * For whom a request speaks. It never reaches a provider: it names traces, sums cost by role, and
  * tells the demonstration model what is expected of it.
  */
-export type Purpose = "ask" | "probe" | "generate" | "critique" | "synthesize-financials" | "synthesize-news" | "infer-financial" | "infer-trend" | "analyst" | "critic" | "decision-maker" | "score" | "score-nothing" | "score-baseline";
+export type Purpose = "ask" | "probe" | "generate" | "critique" | "synthesize-financials" | "synthesize-news" | "infer-financial" | "infer-trend" | "analyst" | "critic" | "decision-maker" | "score" | "score-nothing" | "score-baseline" | "edit" | "review";
 
 /**
  * One round of a debate.

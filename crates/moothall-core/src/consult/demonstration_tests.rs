@@ -105,7 +105,7 @@ fn show(input: ConsultInput, evidence: &Evidence) -> Shown {
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
             Effect::AskPerson(_) => panic!("nobody is asked"),
-            Effect::Execute(_) => panic!("a consultation runs no program"),
+            Effect::Execute(_) | Effect::Draft(_) => panic!("a consultation runs no program"),
         },
         |_| 0,
     );

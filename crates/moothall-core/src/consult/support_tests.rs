@@ -244,7 +244,7 @@ pub(super) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
             debated(input, 1 + number % 9)
         }
         Effect::AskPerson(_) => EffectResult::PersonSaid(Box::default()),
-        Effect::Execute(_) => panic!("a consultation runs no program"),
+        Effect::Execute(_) | Effect::Draft(_) => panic!("a consultation runs no program"),
     }
 }
 

@@ -432,7 +432,9 @@ fn every_call_may_fail_and_the_run_still_ends() {
                 Vec::new(),
                 Conclusion::NotDebated { why: "as planned".to_owned() },
             )),
-            Effect::Gather(_) | Effect::Execute(_) | Effect::AskPerson(_) => continue,
+            Effect::Gather(_) | Effect::Execute(_) | Effect::AskPerson(_) | Effect::Draft(_) => {
+                continue;
+            }
         };
         let ran = run(synthetic(small_input()), &[(id.as_str(), result)]);
         assert_ne!(ran.outcome.findings, whole.outcome.findings, "{id} failed unseen");

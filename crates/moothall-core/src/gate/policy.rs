@@ -4,6 +4,7 @@
 //! every file below it may only make things stricter. A key that is not known is an error, because
 //! a misspelt limit would otherwise be no limit.
 
+mod check;
 mod file;
 mod globs;
 
@@ -12,11 +13,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::check::{Check, made_by_tools};
+
+use self::check::Tree;
 use self::file::{ExceptionFile, File};
 use self::globs::Globs;
 use super::rule::{Action, Rule};
 use crate::Sha256Hex;
 use crate::drafts::{Limits as DraftLimits, RelPath, Reviewers};
+use crate::model::ModelName;
 
 /// Where a layer comes from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -115,25 +120,6 @@ impl Numbers {
     }
 }
 
-/// A check that runs on the drafted tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// Its name.
-    pub id: String,
-    /// Program and arguments.
-    pub run: Vec<String>,
-    /// Milliseconds it may take.
-    pub timeout_ms: u64,
-    /// The engine that it asks for, if not the usual one.
-    pub sandbox: Option<String>,
-    /// Paths for which it runs.
-    pub when: Vec<String>,
-    /// What a failure leads to, if not what the rule says.
-    pub on_fail: Option<Action>,
-    /// What a time-out leads to, if not what the rule says.
-    pub on_timeout: Option<Action>,
-}
-
 /// Where people may say yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -188,6 +174,8 @@ pub struct Policy {
     pub channels: Vec<Channel>,
     /// Whether clients are asked to ask.
     pub elicitation: Elicitation,
+    /// The model that looks at a change before it is judged, if one shall.
+    pub reviewing_model: Option<ModelName>,
     /// What runs on the drafted tree.
     pub checks: Vec<Check>,
     /// Findings that somebody answers for.
@@ -199,7 +187,7 @@ pub struct Policy {
     deny: Globs,
     protect: Globs,
     exempt: Vec<Globs>,
-    when: Vec<Globs>,
+    trees: Vec<Tree>,
     hash: Sha256Hex,
 }
 
@@ -246,6 +234,7 @@ impl Policy {
             reviewers: Reviewers::default(),
             channels: vec![Channel::Cli, Channel::Web],
             elicitation: Elicitation::Url,
+            reviewing_model: None,
             checks: Vec::new(),
             exceptions: Vec::new(),
             notes: Vec::new(),
@@ -254,7 +243,7 @@ impl Policy {
             deny: globs(&[ALWAYS_DENIED]),
             protect: globs(PROTECTED),
             exempt: Vec::new(),
-            when: Vec::new(),
+            trees: Vec::new(),
             hash: Sha256Hex::of(b"moothall policy 1\n"),
         }
     }
@@ -321,9 +310,24 @@ impl Policy {
 
     /// The checks that these paths ask for.
     pub fn checks_for<'a>(&self, paths: impl Iterator<Item = &'a RelPath> + Clone) -> Vec<&Check> {
-        let asks = |globs: &Globs| paths.clone().any(|path| globs.has(path));
-        let wanted = self.checks.iter().zip(&self.when).filter(|(_, globs)| asks(globs));
+        let asks = |tree: &Tree| paths.clone().any(|path| tree.asks(path));
+        let wanted = self.checks.iter().zip(&self.trees).filter(|(_, tree)| asks(tree));
         wanted.map(|(check, _)| check).collect()
+    }
+
+    /// Whether a file of the workspace is handed to a check.
+    pub fn hands_over(&self, check: &Check, path: &RelPath) -> bool {
+        self.tree(check).is_some_and(|tree| tree.has(path))
+    }
+
+    /// Whether a check says that it does not want a path.
+    pub fn leaves_out(&self, check: &Check, path: &RelPath) -> bool {
+        self.tree(check).is_some_and(|tree| tree.leaves_out(path))
+    }
+
+    fn tree(&self, check: &Check) -> Option<&Tree> {
+        let mut all = self.checks.iter().zip(&self.trees);
+        all.find(|(one, _)| one.id == check.id).map(|(_, tree)| tree)
     }
 
     /// The patterns that speak about a path, for people: `deny secrets/**`.
@@ -384,12 +388,12 @@ impl Policy {
             };
         }
         for one in check {
-            let (check, when) = one.read()?;
+            let (check, tree) = one.read()?;
             if self.checks.iter().any(|known| known.id == check.id) {
                 return Err(format!("check `{}` is there twice", check.id));
             }
             self.checks.push(check);
-            self.when.push(Globs::new(when)?);
+            self.trees.push(tree);
         }
         if rank == Rank::Below && !exception.is_empty() {
             return Err("only the highest policy may have exceptions: they loosen".to_owned());
@@ -421,6 +425,13 @@ impl Policy {
                 Rank::Highest => elicitation,
                 Rank::Below => self.elicitation.min(elicitation),
             };
+        }
+        if let Some(model) = review.model {
+            // Naming a model sends drafts to its provider, with the user's key.
+            if name != LayerName::Organisation {
+                return Err("only the policy of the organisation may name a `model`".to_owned());
+            }
+            self.reviewing_model = Some(model);
         }
         if let Some(may) = review.author_may_approve {
             let before = self.reviewers.author_may_approve;

@@ -129,6 +129,10 @@ pub enum Purpose {
     ScoreNothing,
     /// Scoring a move without a debate (`moothall consult --baseline`).
     ScoreBaseline,
+    /// Choosing files and changing them (`moothall edit`).
+    Edit,
+    /// Looking at a draft before the gate judges it (`[review] model` of a policy).
+    Review,
 }
 
 /// One call to a model.

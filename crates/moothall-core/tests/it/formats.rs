@@ -37,7 +37,7 @@ use moothall_core::{
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-fn model() -> ModelName {
+pub(crate) fn model() -> ModelName {
     "anthropic/claude-haiku-5-5".parse().unwrap()
 }
 
@@ -334,7 +334,9 @@ fn ranked() -> Ranked {
 /// Every snapshot must also read back as the same value: a format that only writes is half a
 /// format.
 #[track_caller]
-fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
+pub(crate) fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
+    value: &T,
+) {
     let text = serde_json::to_string(value).unwrap();
     assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value);
 }
@@ -846,6 +848,8 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
             Purpose::Score,
             Purpose::ScoreNothing,
             Purpose::ScoreBaseline,
+            Purpose::Edit,
+            Purpose::Review,
         ],
         "isolation_classes": [
             IsolationClass::None,

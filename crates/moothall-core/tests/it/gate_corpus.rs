@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    Action, Content, FileChange, FingerprintKey, Policy, Today, judge, scan_secrets,
+    Action, Content, FileChange, FingerprintKey, Looked, Policy, Today, judge, scan_secrets,
 };
 
 const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
@@ -108,7 +108,7 @@ fn verdict(path: &RelPath, base: &[u8], draft: &[u8]) -> Action {
         draft: Some(content(draft)),
         twins: &[],
     };
-    judge(&Policy::built_in(), &[change], &[], &key(), TODAY).action
+    judge(&Policy::built_in(), &[change], &Looked::default(), &key(), TODAY).action
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod claims;
 mod formats;
+mod formats_edit;
 mod gate_corpus;
 mod report;
 mod web_fixtures;

@@ -139,7 +139,7 @@ fn drive(
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
             Effect::AskPerson(_) => EffectResult::PersonSaid(Box::default()),
-            Effect::Execute(_) => unreachable!("a consultation runs no program"),
+            Effect::Execute(_) | Effect::Draft(_) => unreachable!("a consultation runs no program"),
         };
         let request_sha256 = effect.request_hash().unwrap();
         let record = EffectRecord { request_sha256, result: result.clone() };

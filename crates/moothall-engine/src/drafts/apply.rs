@@ -68,7 +68,7 @@ impl DraftStore {
                     Err(error) if error.is_refusal() => {}
                     applied => applied?,
                 },
-                _ => match self.judge_submitted(inner, Principal::recovery(), &ids) {
+                _ => match self.judge_submitted(inner, Principal::recovery(), &ids, None) {
                     Err(error) if error.is_refusal() => {}
                     judged => {
                         judged?;

@@ -6,12 +6,14 @@ use std::time::Duration;
 use moothall_core::drafts::{
     Command, Draft, DraftId, Event, JudgedFinding, Principal, Refusal, RelPath, State,
 };
+use moothall_core::gate::reviewer::Doubt;
 use moothall_core::gate::{
-    Action, Content, FileChange, Finding, FingerprintKey, LineStats, Policy, Rule, Today, Verdict,
-    judge, scan_secrets, unified,
+    Action, Content, FileChange, Finding, FingerprintKey, LineStats, Looked, Policy, Rule, Today,
+    Verdict, judge, scan_secrets, unified,
 };
 
 use super::error::DraftError;
+use super::looking::{CheckReport, Found};
 use super::{Caller, DraftStore, Inner, policy_files};
 
 /// What the gate would say, and the difference it is about.
@@ -21,6 +23,10 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The difference of all files.
     pub diff: String,
+    /// The checks that ran for it.
+    pub checks: Vec<CheckReport>,
+    /// What the reviewing model doubts, in its own words.
+    pub doubts: Vec<Doubt>,
 }
 
 /// What came of a submission.
@@ -45,32 +51,35 @@ pub struct ShownFile {
 
 /// The contents of one draft, owned so that a thread can have them.
 #[derive(Debug, Clone)]
-struct Owned {
-    path: RelPath,
-    rename_to: Option<RelPath>,
-    base: Option<(Vec<u8>, bool)>,
-    after: Option<(Vec<u8>, bool)>,
+pub(super) struct Owned {
+    pub(super) path: RelPath,
+    pub(super) rename_to: Option<RelPath>,
+    pub(super) base: Option<(Vec<u8>, bool)>,
+    pub(super) after: Option<(Vec<u8>, bool)>,
     twins: Vec<String>,
 }
 
 impl DraftStore {
-    /// What the gate would say now. Changes nothing.
+    /// What the gate would say now, with the checks of the policy. Changes nothing.
     pub fn check(&self, caller: &Caller, ids: &[DraftId]) -> Result<Judged, DraftError> {
+        let found = self.look(caller, ids, "")?;
         self.with(|store, inner| {
             for id in ids {
                 inner.drafts.of(&caller.who, *id).ok_or(Refusal::Unknown)?;
             }
-            store.judged(inner, ids)
+            store.judged(inner, ids, found)
         })
     }
 
-    /// Hands drafts in together. What nothing stands against is applied at once.
+    /// Hands drafts in together. What nothing stands against is applied at once. Checks run before
+    /// anything is written down: whoever is killed meanwhile has submitted nothing.
     pub fn submit(
         &self,
         caller: &Caller,
         ids: &[DraftId],
         summary: &str,
     ) -> Result<Submitted, DraftError> {
+        let found = self.look(caller, ids, summary)?;
         self.with(|store, inner| {
             store.notice_policy(inner)?;
             // A summary is written down, and a credential never is.
@@ -79,7 +88,7 @@ impl DraftStore {
                 false => "(withheld: it looks like it holds a credential)".to_owned(),
             };
             store.tell(inner, caller, Command::Submit { drafts: ids.to_vec(), summary })?;
-            let judged = store.judge_submitted(inner, Principal::gate(), ids)?;
+            let judged = store.judge_submitted(inner, Principal::gate(), ids, found)?;
             let drafts = ids.iter().map(|id| store.known(inner, *id)).collect::<Result<_, _>>()?;
             Ok(Submitted { drafts, judged })
         })
@@ -94,7 +103,7 @@ impl DraftStore {
             let together = submission.as_ref().map_or_else(|| vec![id], |one| one.drafts.clone());
             let other = submission.is_some_and(|one| one.policy != Some(store.policy.hash()));
             if draft.state == State::Escalated && other {
-                store.judge_submitted(inner, Principal::gate(), &together)?;
+                store.judge_submitted(inner, Principal::gate(), &together, None)?;
             }
             let text = |bytes: Option<(Vec<u8>, bool)>| {
                 bytes.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
@@ -114,8 +123,9 @@ impl DraftStore {
         inner: &mut Inner,
         who: Principal,
         ids: &[DraftId],
+        found: Option<Found>,
     ) -> Result<Judged, DraftError> {
-        let judged = self.judged(inner, ids)?;
+        let judged = self.judged(inner, ids, found)?;
         let findings = judged.verdict.findings.iter().map(|one| JudgedFinding {
             rule: one.rule,
             action: one.action,
@@ -149,26 +159,31 @@ impl DraftStore {
         Ok(judged)
     }
 
-    fn judged(&self, inner: &Inner, ids: &[DraftId]) -> Result<Judged, DraftError> {
+    fn judged(
+        &self,
+        inner: &Inner,
+        ids: &[DraftId],
+        found: Option<Found>,
+    ) -> Result<Judged, DraftError> {
         let mut files = Vec::new();
-        let mut diff = String::new();
         for id in ids {
-            let draft = self.known(inner, *id)?;
-            let owned = self.owned(&draft)?;
-            let text = |side: &Option<(Vec<u8>, bool)>| {
-                side.as_ref().map_or_else(String::new, |(bytes, _)| {
-                    String::from_utf8_lossy(bytes).into_owned()
-                })
-            };
-            let name = owned.rename_to.as_ref().unwrap_or(&owned.path);
-            diff.push_str(&unified(name.as_str(), &text(&owned.base), &text(&owned.after)));
-            files.push(owned);
+            files.push(self.owned(&self.known(inner, *id)?)?);
         }
-        let verdict = judge_in_time(&self.policy, files, &self.key, today(self.now()));
-        Ok(Judged { verdict, diff })
+        let diff = files.iter().map(difference).collect();
+        // What was found out about other contents says nothing about these.
+        let same = found.filter(|found| found.seal == inner.drafts.seal(ids));
+        let (looked, checks, doubts) = match same {
+            Some(Found { looked, checks, doubts, .. }) => (looked, checks, doubts),
+            None => Default::default(),
+        };
+        Ok(Judged { verdict: self.verdict(files, looked), diff, checks, doubts })
     }
 
-    fn owned(&self, draft: &Draft) -> Result<Owned, DraftError> {
+    pub(super) fn verdict(&self, files: Vec<Owned>, looked: Looked) -> Verdict {
+        judge_in_time(&self.policy, files, looked, &self.key, today(self.now()))
+    }
+
+    pub(super) fn owned(&self, draft: &Draft) -> Result<Owned, DraftError> {
         if draft.content_removed {
             return Err(Refusal::ContentRemoved.into());
         }
@@ -212,6 +227,7 @@ impl DraftStore {
 fn judge_in_time(
     policy: &Policy,
     files: Vec<Owned>,
+    looked: Looked,
     key: &FingerprintKey,
     today: Today,
 ) -> Verdict {
@@ -231,7 +247,7 @@ fn judge_in_time(
             })
             .collect();
         // Nobody may wait any more; then nobody is told.
-        let _ = send.send(judge(&on_thread, &changes, &[], &key, today));
+        let _ = send.send(judge(&on_thread, &changes, &looked, &key, today));
     });
     let in_time = started.ok().and_then(|_| receive.recv_timeout(limit).ok());
     in_time.unwrap_or_else(|| Verdict {
@@ -250,6 +266,16 @@ fn judge_in_time(
             .collect(),
         stats: LineStats::default(),
     })
+}
+
+/// The difference of one file.
+pub(super) fn difference(file: &Owned) -> String {
+    let text = |side: &Option<(Vec<u8>, bool)>| match side {
+        Some((bytes, _)) => String::from_utf8_lossy(bytes).into_owned(),
+        None => String::new(),
+    };
+    let name = file.rename_to.as_ref().unwrap_or(&file.path);
+    unified(name.as_str(), &text(&file.base), &text(&file.after))
 }
 
 fn side(side: &Option<(Vec<u8>, bool)>) -> Option<Content<'_>> {

@@ -15,6 +15,7 @@ use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RenameFlags, Reso
 use rustix::io::Errno;
 
 use super::error::DraftError;
+use super::looking::TreeFile;
 use super::{Point, Reached};
 
 const CONFINED: ResolveFlags = ResolveFlags::BENEATH
@@ -158,13 +159,45 @@ impl Workspace {
         }
     }
 
+    /// The bytes of a regular file for a check, which may have other names and be larger than what
+    /// is drafted; nothing where it is no such file any more.
+    pub(super) fn read_any(
+        &self,
+        path: &RelPath,
+        max_bytes: usize,
+    ) -> Result<Option<TreeFile>, DraftError> {
+        let flags =
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = sys::openat2(&self.root, path.as_str(), flags, Mode::empty(), CONFINED);
+        let file = match opened {
+            Ok(file) => file,
+            Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let stat = sys::fstat(&file).map_err(unreadable)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        File::from(file)
+            .take(max_bytes as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(DraftError::io("a file of the workspace cannot be read"))?;
+        Ok(Some(TreeFile { bytes, executable: stat.st_mode & 0o100 != 0 }))
+    }
+
     fn folder(&self, path: &RelPath, folder: &str) -> Result<Option<OwnedFd>, DraftError> {
+        self.folder_at(folder).map_err(|error| odd(path, error))
+    }
+
+    /// A folder below the root, which is the empty one; nothing where there is none.
+    pub(super) fn folder_at(&self, folder: &str) -> Result<Option<OwnedFd>, Errno> {
         let at = if folder.is_empty() { "." } else { folder };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match sys::openat2(&self.root, at, flags, Mode::empty(), CONFINED) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(odd(path, error)),
+            Err(error) => Err(error),
         }
     }
 

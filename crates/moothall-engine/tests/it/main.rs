@@ -2,11 +2,15 @@
 
 mod chaos;
 mod children;
+mod draft_calls;
 mod drafts;
 mod drafts_audit;
 mod drafts_crash;
+mod drafts_figures;
 mod drafts_files;
+mod drafts_looking;
 mod drafts_race;
+mod drafts_stress;
 mod driver;
 mod edgar;
 mod edgar_server;

@@ -1,6 +1,7 @@
 //! `moothall draft`: the tools of a worker, for people and scripts.
 
 mod import;
+mod looking;
 pub(super) mod store;
 
 use std::fmt::Write as _;
@@ -64,9 +65,15 @@ pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
         }
         DraftCommand::Check { drafts } => {
             let judged = store.check(&worker, &ids_of(drafts)?).map_err(failed)?;
-            let report = json!({ "verdict": judged.verdict, "diff": judged.diff });
+            let report = json!({
+                "verdict": judged.verdict,
+                "diff": judged.diff,
+                "checks": judged.checks,
+                "doubts": judged.doubts,
+            });
             let mut text = super::review::painted(&judged.diff);
             text.push_str(&verdict_text(&judged.verdict));
+            text.push_str(&looked_text(&judged));
             say(json, &report, &text)?;
             Ok(exit_of(judged.verdict.action))
         }
@@ -161,7 +168,7 @@ fn submit(
     summary: &str,
 ) -> anyhow::Result<Exit> {
     let submitted = store.submit(worker, ids, summary).map_err(failed)?;
-    let Judged { verdict, diff } = &submitted.judged;
+    let Judged { verdict, diff, checks, doubts } = &submitted.judged;
     let state = submitted.drafts.first().map_or(State::Editing, |draft| draft.state);
     let seal = submitted
         .drafts
@@ -174,9 +181,12 @@ fn submit(
         "state": state,
         "verdict": verdict,
         "diff": diff,
+        "checks": checks,
+        "doubts": doubts,
         "drafts": submitted.drafts.iter().map(report_of).collect::<Vec<_>>(),
     });
     let mut text = verdict_text(verdict);
+    text.push_str(&looked_text(&submitted.judged));
     let _ = match state {
         State::Applied => writeln!(text, "{GREEN}applied{GREEN:#}"),
         State::Escalated => writeln!(
@@ -196,6 +206,22 @@ fn submit(
         State::Escalated => Exit::NeedsPerson,
         _ => Exit::VerdictNegative,
     })
+}
+
+/// What checks printed that did not pass, and what a model doubts.
+fn looked_text(judged: &Judged) -> String {
+    let mut text = String::new();
+    for check in judged.checks.iter().filter(|check| !check.passed) {
+        let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", terminal::harmless_line(&check.id));
+        for line in check.output.lines() {
+            let _ = writeln!(text, "  {DIM}{}{DIM:#}", terminal::harmless_line(line));
+        }
+    }
+    for doubt in &judged.doubts {
+        let why = terminal::harmless_line(&doubt.why);
+        let _ = writeln!(text, "{DIM}the model says: {why}{DIM:#}");
+    }
+    text
 }
 
 fn edit_of(args: &DraftWriteArgs) -> Result<Edit, CliError> {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::drafts::RelPath;
-use moothall_core::gate::{Content, FileChange, FingerprintKey, Layer, Policy, Rule, judge};
+use moothall_core::gate::{
+    Content, FileChange, FingerprintKey, Layer, Looked, Policy, Rule, judge,
+};
 use moothall_engine::drafts::{policy_layers, today};
 use serde_json::json;
 
@@ -69,7 +71,7 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let day = today(since.as_millis() as u64);
             let key = FingerprintKey::new([0; 32]);
-            let verdict = judge(&policy, &[change], &[], &key, day);
+            let verdict = judge(&policy, &[change], &Looked::default(), &key, day);
             say(json, &json!({ "verdict": verdict }), &verdict_text(&verdict))?;
             Ok(exit_of(verdict.action))
         }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use moothall_core::consult::{Consult, settle};
+use moothall_core::edit::EditWorkflow;
 use moothall_core::receipt::EffectRecord;
 use moothall_core::reflexion::Reflexion;
 use moothall_core::replay::{Known, replay};
 use moothall_core::report::derive;
-use moothall_core::{EffectId, Outcome};
+use moothall_core::{EffectId, Outcome, Workflow};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
 use super::consult::Kept;
-use super::{run as program, runtime, words};
+use super::{edit, run as program, runtime, words};
 use crate::args::{Global, ReplayArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, open_and_find};
@@ -84,12 +85,11 @@ fn repeat(record: &RunRecord) -> Result<Repeated, CliError> {
         }
         Reflexion::NAME => {
             let workflow = program::kept_workflow(&record.row.input)?;
-            let answer = |id: &EffectId| {
-                let entry = record.journal.get(id)?;
-                Some(Known { request_sha256: Some(entry.request_sha256), result: &entry.result })
-            };
-            let replayed = replay(workflow, answer).map(|replayed| replayed.outcome);
-            (stored.clone(), replayed.map_err(|fault| fault.to_string()))
+            (stored.clone(), again(record, workflow))
+        }
+        EditWorkflow::NAME => {
+            let workflow = edit::kept_workflow(&record.row.input)?;
+            (stored.clone(), again(record, workflow))
         }
         other => {
             let words = format!("a run of `{}` cannot be repeated", words::line(other));
@@ -102,6 +102,16 @@ fn repeat(record: &RunRecord) -> Result<Repeated, CliError> {
         Ok(None) => Repeated::Different("its answers lead to no end".to_owned()),
         Err(fault) => Repeated::Different(fault),
     })
+}
+
+/// What the answers of a run lead a workflow to.
+fn again(record: &RunRecord, workflow: impl Workflow) -> Result<Option<Outcome>, String> {
+    let answer = |id: &EffectId| {
+        let entry = record.journal.get(id)?;
+        Some(Known { request_sha256: Some(entry.request_sha256), result: &entry.result })
+    };
+    let replayed = replay(workflow, answer).map(|replayed| replayed.outcome);
+    replayed.map_err(|fault| fault.to_string())
 }
 
 fn effects(record: &RunRecord) -> BTreeMap<EffectId, EffectRecord> {

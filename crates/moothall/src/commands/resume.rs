@@ -1,11 +1,12 @@
 //! `moothall resume`: a run goes on, whatever kind of trial it is.
 
 use moothall_core::consult::Consult;
+use moothall_core::edit::EditWorkflow;
 use moothall_core::reflexion::Reflexion;
 use moothall_engine::EngineError;
 use moothall_store::RunRow;
 
-use super::{consult, run as program, runtime};
+use super::{consult, edit, run as program, runtime};
 use crate::args::{Global, ResumeArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
@@ -27,6 +28,7 @@ pub(super) fn run(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     match found.row.workflow.as_str() {
         Reflexion::NAME => program::go_on(global, args, &found),
         Consult::NAME => consult::go_on(global, args, &found),
+        EditWorkflow::NAME => edit::go_on(global, args, &found),
         other => {
             let words = format!("run {} is a `{other}`, which cannot go on", found.row.run_id);
             Err(CliError::usage(words).into())

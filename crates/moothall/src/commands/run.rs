@@ -17,12 +17,13 @@ use moothall_models::Ledger;
 use moothall_sandbox::image::ImageStore;
 use serde_json::json;
 
-use self::drive::{Ready, SharedView, drive, shown, watched, workflow};
+use self::drive::{Ready, drive, workflow};
+pub(super) use self::drive::{SharedView, shown, watched};
 pub(super) use self::kept::Kept;
 use self::kept::Settings;
 use self::report::Report;
 pub(super) use self::unseen::Opened;
-use self::view::{Audience, View};
+pub(super) use self::view::{Audience, View};
 use self::wanted::Wanted;
 use super::resume::{Found, refuse_if_over, unlocked};
 use super::{Interruptible, attempts, files, runtime, words};

@@ -45,7 +45,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     refuse_other_machines(args)?;
     open_many_files();
     let offline = files::whole(args.offline.as_deref())?;
-    let workspaces = Arc::new(workspaces(&loaded, args)?);
+    let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
@@ -138,14 +138,18 @@ fn committees(files: &[PathBuf]) -> Result<Vec<(Committee, PathBuf)>, CliError> 
 }
 
 /// The workspaces whose drafts are shown, each with what a crash left finished.
-fn workspaces(loaded: &Loaded, args: &ServeArgs) -> Result<Workspaces, CliError> {
+fn workspaces(
+    global: &Global,
+    loaded: &Loaded,
+    args: &ServeArgs,
+) -> Result<Workspaces, CliError> {
     if args.workspace.is_empty() {
         return Ok(Workspaces::default());
     }
     let person = own_words::who(loaded, args.by.as_deref(), "reviews")?;
     let mut all = Vec::new();
     for folder in &args.workspace {
-        let options = options_of(loaded, folder)?;
+        let options = options_of(global, loaded, folder)?;
         let folder = options.workspace.clone();
         let store = DraftStore::open(options).map_err(failed)?;
         all.push(Workspace::new(&folder, store).map_err(|error| {

@@ -4,6 +4,7 @@ mod trial;
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use moothall_core::drafts::State;
 use moothall_core::money::Spent;
 use moothall_core::sandbox::Exit;
 use moothall_core::{Conclusion, Finding, Outcome, RunEventBody, Verdict};
@@ -25,6 +26,11 @@ pub(super) fn verdict(outcome: &Outcome) -> &'static str {
         Conclusion::Passed(_) => "passed",
         Conclusion::Questioned(_) => "needs a person",
         Conclusion::NotPassed(_) => "not passed",
+        Conclusion::Edited(edited) => match edited.state {
+            Some(State::Applied) => "applied",
+            Some(State::Escalated) => "needs a person",
+            _ => "not applied",
+        },
         Conclusion::Ranked(_) => "ranked",
         Conclusion::Debated(_) => "debated",
         Conclusion::Failed { .. }

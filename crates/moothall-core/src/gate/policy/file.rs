@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::check::CheckFile;
 use super::{
-    Channel, Check, Elicitation, Exception, Layer, LayerName, Numbers, Preview, Rank, Today,
-    duration_ms,
+    Channel, Elicitation, Exception, Layer, LayerName, Numbers, Preview, Rank, Today, duration_ms,
 };
 use crate::Sha256Hex;
 use crate::gate::rule::{Action, Rule};
+use crate::model::ModelName;
 
 /// The longest policy we read.
 const MAX_BYTES: usize = 256 * 1024;
@@ -61,22 +62,6 @@ pub(super) struct PathsFile {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CheckFile {
-    id: String,
-    run: Vec<String>,
-    timeout: String,
-    #[serde(default)]
-    sandbox: Option<String>,
-    #[serde(default)]
-    when: Option<Vec<String>>,
-    #[serde(default)]
-    on_fail: Option<Action>,
-    #[serde(default)]
-    on_timeout: Option<Action>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ExceptionFile {
     rule: String,
     path: String,
@@ -94,6 +79,7 @@ pub(super) struct ReviewFile {
     pub(super) author_may_approve: Option<bool>,
     pub(super) channels: Option<Vec<Channel>>,
     pub(super) elicitation: Option<Elicitation>,
+    pub(super) model: Option<ModelName>,
 }
 
 /// A task contract may say much to others; only `gate` is for us.
@@ -201,24 +187,6 @@ impl Least<'_> {
             return;
         }
         *known = said;
-    }
-}
-
-impl CheckFile {
-    pub(super) fn read(self) -> Result<(Check, Vec<String>), String> {
-        let Self { id, run, timeout, sandbox, when, on_fail, on_timeout } = self;
-        if id.is_empty() || run.is_empty() {
-            return Err("a check needs an `id` and something to `run`".to_owned());
-        }
-        let timeout_ms = duration_ms(&timeout)
-            .ok_or_else(|| format!("check `{id}`: `timeout` is such as \"5m\""))?;
-        let when = when.unwrap_or_else(|| vec!["**".to_owned()]);
-        // A check that a policy asks for and that may fail without consequence is none.
-        let least = |action: Option<Action>, rule: Rule| action.map(|said| said.max(rule.floor()));
-        let on_fail = least(on_fail, Rule::CheckFailed);
-        let on_timeout = least(on_timeout, Rule::CheckTimeout);
-        let check = Check { id, run, timeout_ms, sandbox, when: when.clone(), on_fail, on_timeout };
-        Ok((check, when))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use moothall_core::drafts::{Client, DraftId, Principal, Refusal};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Options, workspace_id};
 
+use super::looking::{GatewayReviewer, HostChecker};
 use crate::args::{Global, WorkspaceFlags};
 use crate::commands::own_words;
 use crate::config::{self, Loaded};
@@ -26,12 +27,13 @@ pub(in crate::commands) fn options(
 ) -> Result<(Options, Loaded), CliError> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let options = options_of(&loaded, &flags.workspace)?;
+    let options = options_of(global, &loaded, &flags.workspace)?;
     Ok((options, loaded))
 }
 
 /// The same, for a configuration that is at hand.
 pub(in crate::commands) fn options_of(
+    global: &Global,
     loaded: &Loaded,
     workspace: &Path,
 ) -> Result<Options, CliError> {
@@ -49,6 +51,8 @@ pub(in crate::commands) fn options_of(
     }
     let mut options = Options::new(workspace, state);
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
+    options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
+    options.reviewer = Some(Box::new(GatewayReviewer { config: global.config.clone() }));
     Ok(options)
 }
 

@@ -29,7 +29,7 @@ use crate::pace::Pace;
 const TICK: Duration = Duration::from_millis(250);
 
 /// The view, shared with the driver.
-pub(super) type SharedView = Arc<Mutex<View>>;
+pub(in crate::commands) type SharedView = Arc<Mutex<View>>;
 
 /// What a run needs of this machine, found out before anybody is asked anything.
 pub(super) struct Ready {
@@ -81,7 +81,7 @@ pub(super) fn workflow(input: ReflexionInput) -> Result<Reflexion, CliError> {
 
 /// Does some work while the view shows how long it takes, until it is done or the person presses
 /// Ctrl-C.
-pub(super) async fn watched<T>(
+pub(in crate::commands) async fn watched<T>(
     view: &SharedView,
     work: impl Future<Output = T>,
 ) -> Interruptible<T> {
@@ -92,7 +92,7 @@ pub(super) async fn watched<T>(
 }
 
 /// The view, whoever else may have panicked while looking.
-pub(super) fn shown(view: &SharedView) -> MutexGuard<'_, View> {
+pub(in crate::commands) fn shown(view: &SharedView) -> MutexGuard<'_, View> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -11,7 +11,7 @@ use crate::terminal::{self, BOLD, DIM};
 
 /// Who looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audience {
+pub(in crate::commands) enum Audience {
     /// A person: one line an event, on standard error.
     Person,
     /// A program that wants one object at the end.
@@ -22,7 +22,7 @@ pub(super) enum Audience {
 
 /// The view of one run.
 #[derive(Debug)]
-pub(super) struct View {
+pub(in crate::commands) struct View {
     audience: Audience,
     /// Whether the last line may be drawn again.
     live: bool,
@@ -30,13 +30,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(audience: Audience) -> Self {
+    pub(in crate::commands) fn new(audience: Audience) -> Self {
         let live = audience == Audience::Person && terminal::stderr_is_terminal();
         Self { audience, live, waiting: None }
     }
 
     /// Something happened.
-    pub(super) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
+    pub(in crate::commands) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
         match self.audience {
             Audience::Json => {}
             Audience::Stdio => {
@@ -63,14 +63,14 @@ impl View {
     }
 
     /// The run waits for something from now on.
-    pub(super) fn wait_for(&mut self, what: &'static str) {
+    pub(in crate::commands) fn wait_for(&mut self, what: &'static str) {
         self.clear();
         self.waiting = Some((what, Instant::now()));
         self.tick();
     }
 
     /// Draws again how long the run has been waiting.
-    pub(super) fn tick(&mut self) {
+    pub(in crate::commands) fn tick(&mut self) {
         if let (true, Some((what, since))) = (self.live, self.waiting) {
             let seconds = since.elapsed().as_secs();
             terminal::clear_line();
@@ -79,7 +79,7 @@ impl View {
     }
 
     /// Takes the line that was drawn away again.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::commands) fn clear(&mut self) {
         if self.waiting.take().is_some() && self.live {
             terminal::clear_line();
         }

@@ -1,0 +1,97 @@
+//! Reading what the model answered. Nothing is guessed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::drafts::{Proposal, RelPath, apply_hunks, read_answer};
+use crate::model::{ModelReply, OutputSchema, StopReason};
+use crate::structured::{OutputFault, read_json};
+
+/// The most files that are read for one task.
+pub(super) const MAX_FILES: usize = 8;
+/// The longest summary that is kept.
+const MAX_SUMMARY_CHARS: usize = 200;
+
+/// A proposal: the whole text of each file; none: it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// What the model says about it.
+    pub summary: String,
+    /// The files.
+    pub files: BTreeMap<RelPath, Option<String>>,
+}
+
+/// What a model is asked to fill in.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Choice {
+    /// The files that must be read or changed for the task, at most eight.
+    files: Vec<String>,
+}
+
+/// The schema of a choice.
+pub(super) fn choice_schema() -> OutputSchema {
+    OutputSchema::of::<Choice>("files")
+}
+
+/// The chosen files. Only names that were listed count.
+pub(super) fn read_choice(
+    reply: &ModelReply,
+    names: &[RelPath],
+) -> Result<Vec<RelPath>, OutputFault> {
+    let value = read_json(reply, &|_: &serde_json::Value| Vec::new())?;
+    let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
+    let choice: Choice =
+        serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    let known = |name: &String| names.iter().find(|path| path.as_str() == name).cloned();
+    let mut chosen: Vec<RelPath> = choice.files.iter().filter_map(known).collect();
+    chosen.sort();
+    chosen.dedup();
+    chosen.truncate(MAX_FILES);
+    if chosen.is_empty() {
+        return Err(invalid("none of the listed files was chosen".to_owned()));
+    }
+    Ok(chosen)
+}
+
+/// The change of an answer: fenced blocks that name their file, or a unified diff.
+pub fn read_change(
+    reply: &ModelReply,
+    texts: &BTreeMap<RelPath, String>,
+) -> Result<Change, OutputFault> {
+    if reply.stop == StopReason::MaxTokens {
+        return Err(OutputFault::CutOff);
+    }
+    let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
+    let single = match texts.len() {
+        1 => texts.keys().next(),
+        _ => None,
+    };
+    let proposed = read_answer(&reply.text, single).map_err(|fault| invalid(fault.to_string()))?;
+    let mut files = BTreeMap::new();
+    for one in proposed {
+        let text = match one.what {
+            Proposal::Whole(text) => Some(text),
+            Proposal::Delete => None,
+            Proposal::Hunks(hunks) => {
+                let now = texts.get(&one.path).map_or("", String::as_str);
+                let text = apply_hunks(now, &hunks)
+                    .map_err(|fault| invalid(format!("{}: {fault}", one.path)))?;
+                Some(text)
+            }
+        };
+        files.insert(one.path, text);
+    }
+    Ok(Change { summary: summary(&reply.text), files })
+}
+
+/// The first line of prose.
+fn summary(text: &str) -> String {
+    let fence = |line: &str| line.starts_with("```") || line.starts_with("~~~");
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let plain = line.chars().filter(|c| !c.is_control()).take(MAX_SUMMARY_CHARS);
+    if fence(line) || line.starts_with("---") { String::new() } else { plain.collect() }
+}

@@ -1,0 +1,265 @@
+use super::*;
+use crate::Verdict;
+use crate::drafts::DraftId;
+use crate::gate::{Action, Rule};
+use crate::model::{ModelName, Role, StopReason, Usage, UsageBasis};
+
+const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn input() -> EditInput {
+    let model: ModelName = "demo".parse().unwrap();
+    EditInput::new("add --version to watchdog.py", model)
+}
+
+fn replied(text: &str) -> EffectResult {
+    EffectResult::ModelReplied(ModelReply {
+        text: text.to_owned(),
+        stop: StopReason::End,
+        model: "m".to_owned(),
+        usage: Usage::default(),
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: None,
+    })
+}
+
+fn drafted(reply: DraftReply) -> EffectResult {
+    EffectResult::Drafted(Box::new(reply))
+}
+
+fn stands(state: State, findings: &[(Rule, Action)], comment: Option<&str>) -> EffectResult {
+    let finding = |&(rule, action): &(Rule, Action)| JudgedFinding {
+        rule,
+        action,
+        path: path("src/watchdog.py"),
+        line: Some(7),
+        message: "words of the gate".to_owned(),
+    };
+    drafted(DraftReply::Submitted(Submitted {
+        drafts: vec![DraftId::new([1; 16])],
+        state,
+        findings: findings.iter().map(finding).collect(),
+        words: vec!["check `tests`: boom".to_owned()],
+        comment: comment.map(str::to_owned),
+    }))
+}
+
+fn texts() -> EffectResult {
+    let file = FileText { path: path("src/watchdog.py"), text: WATCHDOG.to_owned() };
+    drafted(DraftReply::Read { files: vec![file], refused: Vec::new() })
+}
+
+const ANSWER: &str = "It prints the version.\n\n```python src/watchdog.py\nprint('1.0')\n```\n";
+
+/// A workflow under way, with everything it asked for.
+struct Play {
+    workflow: EditWorkflow,
+    step: Step,
+}
+
+impl Play {
+    fn new(input: EditInput) -> Self {
+        let mut workflow = EditWorkflow::new(input).unwrap();
+        let step = workflow.start();
+        Self { workflow, step }
+    }
+
+    /// Answers the only effect that is open; its name.
+    fn tell(&mut self, result: EffectResult) -> String {
+        let id = self.step.perform[0].0.clone();
+        self.step = self.workflow.resume(&id, result).unwrap();
+        id.to_string()
+    }
+
+    fn asked(&self) -> &ModelRequest {
+        match &self.step.perform[0].1 {
+            Effect::CallModel(request) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn call(&self) -> &DraftCall {
+        match &self.step.perform[0].1 {
+            Effect::Draft(call) => call,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn end(&self) -> (Verdict, Edited) {
+        let outcome = self.step.outcome.as_ref().unwrap();
+        match &outcome.conclusion {
+            Conclusion::Edited(edited) => (outcome.verdict, (**edited).clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A workflow that is about to be told what became of its first proposal.
+fn proposed(input: EditInput) -> Play {
+    let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input });
+    play.tell(texts());
+    play.tell(replied(ANSWER));
+    play
+}
+
+#[test]
+fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
+    let mut play = Play::new(input());
+    assert_eq!(*play.call(), DraftCall::Files);
+    let paths = vec![path("README.md"), path("src/watchdog.py")];
+    play.tell(drafted(DraftReply::Files { paths }));
+    assert!(play.asked().turns[0].block.text.contains("- src/watchdog.py\n"));
+    play.tell(replied(r#"{"files": ["src/watchdog.py", "../etc/passwd"]}"#));
+    assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("src/watchdog.py")] });
+    play.tell(texts());
+    assert!(play.asked().turns[0].block.text.contains(WATCHDOG));
+    play.tell(replied(ANSWER));
+    let files = BTreeMap::from([(path("src/watchdog.py"), Some("print('1.0')\n".to_owned()))]);
+    let summary = "It prints the version.".to_owned();
+    assert_eq!(*play.call(), DraftCall::Submit(Change { summary: summary.clone(), files }));
+    play.tell(stands(State::Applied, &[], None));
+    let edited = Edited {
+        attempts: 1,
+        state: Some(State::Applied),
+        drafts: vec![DraftId::new([1; 16])],
+        paths: vec![path("src/watchdog.py")],
+        summary,
+    };
+    assert_eq!(play.end(), (Verdict::Pass, edited));
+}
+
+#[test]
+fn a_rejection_teaches_the_next_attempt() {
+    let mut play = proposed(input());
+    play.tell(stands(State::Editing, &[(Rule::ContentPlaceholder, Action::Reject)], None));
+    let turns = &play.asked().turns;
+    assert_eq!(
+        turns.iter().map(|turn| turn.role).collect::<Vec<_>>(),
+        [Role::User, Role::Assistant, Role::User]
+    );
+    let lesson = &*turns[2].block.text;
+    for words in ["src/watchdog.py line 7: words of the gate (content.placeholder)", "boom"] {
+        assert!(lesson.contains(words), "{lesson}");
+    }
+    play.tell(replied(ANSWER));
+    play.tell(stands(State::Applied, &[], None));
+    assert_eq!((play.end().0, play.end().1.attempts), (Verdict::Pass, 2));
+}
+
+#[test]
+fn an_agent_that_waits_learns_from_what_a_person_says() {
+    let mut play = proposed(EditInput { wait_s: 60, ..input() });
+    let escalated = [(Rule::PathProtected, Action::Escalate)];
+    play.tell(stands(State::Escalated, &escalated, None));
+    let drafts = vec![DraftId::new([1; 16])];
+    assert_eq!(*play.call(), DraftCall::Wait { drafts, seconds: 60 });
+    play.tell(stands(State::Editing, &escalated, Some("keep the tests")));
+    assert!(play.asked().turns[2].block.text.contains("keep the tests"));
+    play.tell(replied(ANSWER));
+    play.tell(stands(State::Escalated, &escalated, None));
+    play.tell(stands(State::Applied, &escalated, Some("")));
+    // What a person approved is a warning on the run's receipt, not a question.
+    assert_eq!(play.end().0, Verdict::Pass);
+}
+
+#[test]
+fn what_nobody_decides_needs_a_person() {
+    let escalated = [(Rule::PathProtected, Action::Escalate)];
+    let mut play = proposed(input());
+    play.tell(stands(State::Escalated, &escalated, None));
+    assert_eq!((play.end().0, play.end().1.state), (Verdict::NeedsPerson, Some(State::Escalated)));
+    let mut play = proposed(EditInput { wait_s: 1, ..input() });
+    play.tell(stands(State::Escalated, &escalated, None));
+    play.tell(stands(State::Escalated, &escalated, None));
+    assert_eq!(play.end().0, Verdict::NeedsPerson);
+    let mut play = proposed(EditInput { wait_s: 1, ..input() });
+    play.tell(stands(State::Escalated, &escalated, None));
+    play.tell(stands(State::Rejected, &escalated, Some("no")));
+    assert_eq!((play.end().0, play.end().1.attempts), (Verdict::Fail, 1));
+}
+
+#[test]
+fn answers_that_cannot_be_used_cost_attempts() {
+    let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
+    play.tell(texts());
+    for _ in 0..3 {
+        play.tell(replied("I would rather not."));
+    }
+    let (verdict, edited) = play.end();
+    assert_eq!((verdict, edited.attempts, edited.state), (Verdict::Fail, 3, None));
+}
+
+#[test]
+fn files_that_changed_meanwhile_are_read_again() {
+    let mut play = proposed(input());
+    play.tell(stands(State::Conflict, &[], None));
+    assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("src/watchdog.py")] });
+    play.tell(texts());
+    assert_eq!(play.asked().turns.len(), 1, "what was said about old files is forgotten");
+}
+
+#[test]
+fn a_file_that_may_not_be_shown_is_not_worked_on() {
+    let mut play = Play::new(EditInput { files: vec![path("a.py")], ..input() });
+    let refused = vec!["a.py: it may hold a credential".to_owned()];
+    play.tell(drafted(DraftReply::Read { files: Vec::new(), refused }));
+    let rules: Vec<_> = play
+        .step
+        .outcome
+        .as_ref()
+        .unwrap()
+        .findings
+        .iter()
+        .map(|one| one.rule.to_string())
+        .collect();
+    assert_eq!(rules, ["edit.not-read", "edit.nothing-to-read"]);
+    assert_eq!(play.end().0, Verdict::Fail);
+}
+
+#[test]
+fn a_store_that_breaks_ends_the_run_and_a_refusal_is_a_lesson() {
+    let mut play = proposed(input());
+    play.tell(drafted(DraftReply::Refused { why: "a path has no `:`".to_owned() }));
+    assert!(play.asked().turns[2].block.text.contains("no `:`"));
+    play.tell(replied(ANSWER));
+    play.tell(drafted(DraftReply::Failed { why: "disk full".to_owned() }));
+    assert_eq!((play.end().0, play.end().1.state), (Verdict::Fail, None));
+}
+
+#[test]
+fn a_result_that_nobody_waits_for_changes_nothing() {
+    let mut play = Play::new(input());
+    let id = play.step.perform[0].0.clone();
+    assert!(play.workflow.resume(&id, replied("hello")).is_err());
+    assert!(play.workflow.resume(&"attempt-2/read".parse().unwrap(), texts()).is_err());
+    play.tell(drafted(DraftReply::Files { paths: vec![path("a.py")] }));
+    assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("a.py")] });
+}
+
+/// Text of a file that holds fences stays data, and is found again as it was.
+#[test]
+fn the_demonstration_leaves_code_out_first_and_learns() {
+    let tricky = format!("{WATCHDOG}# ```\n# File x:\n# ````\n");
+    let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
+    let file = FileText { path: path("src/watchdog.py"), text: tricky.clone() };
+    play.tell(drafted(DraftReply::Read { files: vec![file], refused: Vec::new() }));
+    let texts = BTreeMap::from([(path("src/watchdog.py"), tricky)]);
+    let change = |play: &Play| {
+        let answer = demonstration::answer(play.asked()).unwrap();
+        let EffectResult::ModelReplied(reply) = replied(&answer) else { panic!() };
+        (
+            answer,
+            read_change(&reply, &texts).unwrap().files[&path("src/watchdog.py")].clone().unwrap(),
+        )
+    };
+    let (answer, first) = change(&play);
+    assert!(first.contains("rest of the code unchanged"));
+    play.tell(replied(&answer));
+    play.tell(stands(State::Editing, &[(Rule::ContentPlaceholder, Action::Reject)], None));
+    let (_, second) = change(&play);
+    assert!(second.contains("\"--version\" in sys.argv[1:]"), "{second}");
+    assert!(second.ends_with("    print(sys.argv)\n# ```\n# File x:\n# ````\n"), "{second}");
+}

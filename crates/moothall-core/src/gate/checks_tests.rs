@@ -1,0 +1,56 @@
+use super::*;
+use crate::gate::{Layer, LayerName};
+
+fn policy(more: &str) -> Policy {
+    let text = format!(
+        "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"python3\", \"-m\", \"unittest\"]\ntimeout = \"1m\"\n{more}"
+    );
+    Policy::of(&[Layer { name: LayerName::Workspace, text }]).unwrap()
+}
+
+#[test]
+fn a_check_is_asked_to_run_on_the_tree_that_it_is_given() {
+    let check = &policy("").checks[0];
+    let file = FileRef::of(b"#!/bin/sh\n");
+    let tree = BTreeMap::from([
+        ("a.py".parse().unwrap(), (file, false)),
+        ("run.sh".parse().unwrap(), (file, true)),
+    ]);
+    let request = check_request(check, &tree).unwrap();
+    assert_eq!(request.argv, ["python3", "-I", "check.py"]);
+    assert_eq!(request.image, "python");
+    assert_eq!((request.limits.wall_ms, request.limits.cpu_seconds), (60_000, 60));
+    assert_eq!(request.inputs.len(), 2);
+    let told = &request.sources[&"check.json".parse().unwrap()];
+    assert_eq!(told, r#"{"run":["python3","-m","unittest"],"executable":["run.sh"]}"#);
+}
+
+#[test]
+fn only_an_end_with_zero_is_a_check_that_passed() {
+    let ends = [
+        (Exit::Exited { code: 0 }, CheckOutcome::Passed),
+        (Exit::Exited { code: 1 }, CheckOutcome::Failed),
+        (Exit::Exited { code: 127 }, CheckOutcome::NotRun),
+        (Exit::Signalled { signal: 9 }, CheckOutcome::Failed),
+        (Exit::OutOfMemory, CheckOutcome::Failed),
+        (Exit::TimedOut, CheckOutcome::TimedOut),
+        (Exit::SandboxDied { detail: String::new() }, CheckOutcome::NotRun),
+    ];
+    for (exit, outcome) in ends {
+        assert_eq!(check_outcome(&exit), outcome, "{exit}");
+    }
+}
+
+#[test]
+fn what_tools_make_is_not_handed_over_unless_a_check_says_so() {
+    let handed = |policy: &Policy| {
+        let paths = ["src/a.py", "target/x", "web/node_modules/x/y.js", "docs/a.md"];
+        let has = |path: &&str| {
+            policy.hands_over(&policy.checks[0], &crate::drafts::RelPath::parse(path).unwrap())
+        };
+        paths.into_iter().filter(has).collect::<Vec<_>>()
+    };
+    assert_eq!(handed(&policy("")), ["src/a.py", "docs/a.md"]);
+    assert_eq!(handed(&policy("files = [\"src/**\"]\n")), ["src/a.py"]);
+    assert_eq!(handed(&policy("without = [\"docs/**\"]\n")).len(), 3);
+}

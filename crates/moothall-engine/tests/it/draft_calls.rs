@@ -1,0 +1,115 @@
+//! What an agent asks of the store of drafts: only what may be shown is read, and what was handed in
+//! before a crash is not handed in again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use moothall_core::drafts::{Principal, RelPath, Say, State, TaskId};
+use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
+use moothall_core::{Effect, EffectResult, Sha256Hex};
+use moothall_engine::drafts::Caller;
+use moothall_engine::{DraftPerformer, Performer as _};
+
+use crate::drafts::{World, person, worker};
+use crate::support::Counting;
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+/// A performer of its own, as after a crash.
+async fn perform(world: &World, call: DraftCall) -> DraftReply {
+    let task = TaskId::parse("edit-1").unwrap();
+    let models = Arc::new(Counting::default());
+    let performer = DraftPerformer::new(models, world.open(), worker(), task);
+    let id = "attempt-1/submit".parse().unwrap();
+    match performer.perform(&id, &Effect::Draft(Box::new(call))).await.result {
+        EffectResult::Drafted(reply) => *reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn change(name: &str, text: &str) -> DraftCall {
+    let files = BTreeMap::from([(path(name), Some(text.to_owned()))]);
+    DraftCall::Submit(Change { summary: "why".to_owned(), files })
+}
+
+async fn submitted(world: &World, call: DraftCall) -> Submitted {
+    match perform(world, call).await {
+        DraftReply::Submitted(said) => said,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn files_are_listed_without_what_tools_make_and_what_nobody_may_draft() {
+    let world = World::new(&[("src/a.py", "a\n"), ("target/x", "x"), ("_handoff/y", "y")]);
+    world.save(".git/config", "");
+    let reply = perform(&world, DraftCall::Files).await;
+    assert_eq!(reply, DraftReply::Files { paths: vec![path("src/a.py")] });
+}
+
+#[tokio::test]
+async fn a_file_with_a_credential_is_not_shown_to_a_model() {
+    let token = format!("ghp_{}", &Sha256Hex::of(b"a token of nobody").to_string()[..36]);
+    let world = World::new(&[("a.py", "a = 1\n"), ("b.py", &format!("KEY = \"{token}\"\n"))]);
+    let paths = ["a.py", "b.py", "c.py"].map(path).to_vec();
+    let DraftReply::Read { files, refused } = perform(&world, DraftCall::Read { paths }).await
+    else {
+        panic!("nothing was read")
+    };
+    let text = |name: &str, text: &str| FileText { path: path(name), text: text.to_owned() };
+    // A file that is not there yet is empty.
+    assert_eq!(files, [text("a.py", "a = 1\n"), text("c.py", "")]);
+    assert_eq!(refused, ["b.py: it may hold a credential"]);
+}
+
+#[tokio::test]
+async fn what_was_applied_before_a_crash_is_not_handed_in_again() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    let first = submitted(&world, change("a.py", "a = 2\n")).await;
+    let records = world.journal().lines().count();
+    let again = submitted(&world, change("a.py", "a = 2\n")).await;
+    assert_eq!((first.state, &again), (State::Applied, &first));
+    assert_eq!(world.journal().lines().count(), records);
+    assert_eq!(world.text("a.py").unwrap(), "a = 2\n");
+}
+
+#[tokio::test]
+async fn what_a_person_says_is_heard_by_who_waits() {
+    let world = World::new(&[("Makefile", "all:\n")]);
+    let said = submitted(&world, change("Makefile", "all: build\n")).await;
+    assert_eq!(said.state, State::Escalated);
+    let wait = |seconds| DraftCall::Wait { drafts: said.drafts.clone(), seconds };
+    assert_eq!(submitted(&world, wait(0)).await, said);
+    let store = world.open();
+    let seal = store.status(&person(), said.drafts[0]).unwrap().submission.unwrap().seal;
+    store.review(&person(), said.drafts[0], seal, Say::SendBack, "keep it").unwrap();
+    let heard = submitted(&world, wait(600)).await;
+    assert_eq!((heard.state, heard.comment.as_deref()), (State::Editing, Some("keep it")));
+}
+
+#[tokio::test]
+async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    perform(&world, DraftCall::Read { paths: vec![path("a.py")] }).await;
+    world.save("a.py", "a = 9\n");
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Conflict);
+    let DraftReply::Read { files, .. } =
+        perform(&world, DraftCall::Read { paths: vec![path("a.py")] }).await
+    else {
+        panic!("nothing was read")
+    };
+    assert_eq!(files[0].text, "a = 9\n");
+}
+
+#[tokio::test]
+async fn drafts_of_others_are_no_drafts_of_an_agent() {
+    let world = World::new(&[("Makefile", "all:\n")]);
+    let other = Caller::new(Principal::worker("somebody else"));
+    let store = world.open();
+    let must = moothall_engine::drafts::Existing::Must;
+    let (draft, _) = store.request(&other, "edit-1", "Makefile", must).unwrap();
+    let reply = perform(&world, DraftCall::Wait { drafts: vec![draft.id], seconds: 0 }).await;
+    assert_eq!(reply, DraftReply::Refused { why: "there is no such draft".to_owned() });
+}

@@ -1,0 +1,70 @@
+//! `moothall edit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use moothall_core::MicroUsd;
+use moothall_core::edit::{EditInput, MAX_ATTEMPTS};
+use moothall_core::model::ModelName;
+
+const EDIT_EXAMPLES: &str = "\
+The model reads files and proposes changes; it never writes to the folder. What it proposes becomes
+drafts, and the gate judges them by the policy of the folder (see: moothall policy). What is rejected
+goes back to the model with the reasons. What the gate will not decide waits for a person (see:
+moothall review); with --wait the model learns from what that person says.
+
+Examples:
+  moothall edit \"add --version to watchdog.py\" --path project --model demo
+  moothall edit \"rename the flag --colour to --color\" --file src/args.rs
+  moothall edit \"update the Makefile\" --wait 600 --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EDIT_EXAMPLES)]
+pub(crate) struct EditArgs {
+    /// What shall be changed; read from standard input where it is left out or `-`
+    pub(crate) task: Option<String>,
+    /// The folder whose files are changed
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// A file to work on, relative to that folder; may be given more than once [default: the model
+    /// chooses]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Vec<String>,
+    /// Model that makes the changes, as provider/name, or `demo` [default: from the configuration or
+    /// the key that is present]
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelName>,
+    /// Address of the model's provider, for any server that speaks its language
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Proposals that may be made
+    #[arg(long, value_name = "N", default_value_t = EditInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS)))]
+    pub(crate) attempts: u32,
+    /// Seconds to wait for a person where one must decide
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=604_800))]
+    pub(crate) wait: u64,
+    /// The worker under whose name the drafts are made
+    #[arg(long, value_name = "NAME", default_value = "edit")]
+    pub(crate) worker: String,
+    /// The most that this may cost, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<MicroUsd>,
+    /// The most tokens that this may use, prompts and answers together
+    #[arg(long, value_name = "N")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// Keep every reply in this folder, for --replay
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Repeat the replies of this folder and ask nobody
+    #[arg(long, value_name = "DIR")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Write the receipt to this file (see: moothall verify)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// Write the events to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}

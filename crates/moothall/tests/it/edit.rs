@@ -1,0 +1,125 @@
+//! `moothall edit` as a person meets it: the demonstration, a provider that plays the model, the gate
+//! and a person in between.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use moothall_testkit::Behaviour;
+use serde_json::json;
+
+use crate::fake::Fake;
+use crate::world::{World, filtered};
+
+const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n\n\nmain()\n";
+const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
+
+fn world() -> World {
+    let world = World::new().with("USER", "ada").with("OPENAI_API_KEY", "k");
+    fs_err::create_dir_all(world.path("ws/src")).unwrap();
+    world.write("ws/src/watchdog.py", WATCHDOG);
+    world.write("ws/Makefile", "all:\n");
+    world
+}
+
+#[test]
+fn help_of_edit_shows_every_flag_and_examples() {
+    assert_snapshot!(World::new().run(&["edit", "--help"]).stdout);
+}
+
+#[test]
+fn the_demonstration_is_rejected_once_learns_and_adds_a_version() {
+    let world = world();
+    let task = "Add --version flag to watchdog.py";
+    let ran = world.run(&["edit", task, "--path", "ws", "--model", "demo", "--receipt", "r"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "src/watchdog.py\n"), "{ran}");
+    assert_snapshot!(filtered(&ran.stderr));
+    let new = "def main():\n    if \"--version\" in sys.argv[1:]:\n        print(\"1.0\")\n        return\n";
+    assert_eq!(world.read("ws/src/watchdog.py"), WATCHDOG.replace("def main():\n", new));
+    assert_eq!(world.run(&["verify", "r"]).code, Some(0));
+    let runs = world.run(&["runs", "--json"]).json();
+    let id = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let replayed = world.run(&["replay", &id]);
+    assert_eq!(replayed.code, Some(0), "{replayed}");
+    assert_eq!(world.run(&["audit", "verify", "--workspace", "ws"]).code, Some(0));
+}
+
+#[test]
+fn a_task_that_the_demonstration_cannot_play_changes_nothing() {
+    let world = world();
+    let ran = world.run(&["edit", "make it faster", "--path", "ws", "--model", "demo"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
+    assert!(ran.stderr.contains("the demonstration can play one task"), "{ran}");
+    assert_eq!(world.read("ws/src/watchdog.py"), WATCHDOG);
+}
+
+#[test]
+fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
+    let world = world();
+    let fake = Fake::start();
+    fake.respond_with(|call| match call.body().to_string().contains("say what it builds") {
+        true => {
+            Behaviour::text("Builds.\n\n```make Makefile\nall: build\n# builds everything\n```\n")
+        }
+        false => Behaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n"),
+    });
+    fake.configure(&world, "");
+    let edit =
+        ["edit", "let it build", "--path", "ws", "--file", "Makefile", "--wait", "600", "--json"];
+    let child = world.command(&[&edit[..], &FAKE[..]].concat()).spawn().unwrap();
+    let review =
+        |words: &[&str]| world.run(&[&["review", "--workspace", "ws"][..], words].concat());
+    let waiting = || {
+        let until = Instant::now() + Duration::from_secs(120);
+        loop {
+            let listed = review(&["list", "--json"]).json();
+            if let Some(id) = listed["waiting"][0]["draft_id"].as_str() {
+                return id.to_owned();
+            }
+            assert!(Instant::now() < until, "nothing waits for a person: {listed}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let decide = |what: &str, reason: &str| {
+        let id = waiting();
+        let shown = review(&["show", &id, "--json"]).json();
+        let seal = shown["seal"].as_str().unwrap();
+        let ran = review(&[what, &id, "--seal", seal, "--reason", reason]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+    };
+    decide("send-back", "say what it builds");
+    decide("approve", "");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(world.read("ws/Makefile"), "all: build\n# builds everything\n");
+}
+
+#[test]
+fn without_waiting_a_protected_file_needs_a_person() {
+    let world = world();
+    let fake = Fake::start();
+    fake.respond_with(|_| Behaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n"));
+    fake.configure(&world, "");
+    let edit = ["edit", "let it build", "--path", "ws", "--file", "Makefile", "--json"];
+    let ran = world.run(&[&edit[..], &FAKE[..]].concat());
+    assert_eq!(ran.code, Some(3), "{ran}");
+    let report = ran.json();
+    assert_eq!(report["edited"]["state"], "escalated");
+    assert_eq!(report["findings"][0]["rule"], json!("path.protected"));
+    assert_eq!(world.read("ws/Makefile"), "all:\n");
+}
+
+#[test]
+fn what_cannot_be_an_edit_is_refused_before_there_is_a_run() {
+    let world = world();
+    for (arguments, words) in [
+        (&["edit", "x", "--path", "nowhere", "--model", "demo"][..], "is no folder"),
+        (&["edit", "x", "--path", "ws", "--file", "../x", "--model", "demo"], "`..`"),
+        (&["edit", " ", "--path", "ws", "--model", "demo"], "task"),
+        (&["edit", "x", "--path", "ws", "--worker", "a b", "--model", "demo"], "worker"),
+    ] {
+        let ran = world.run(arguments);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains(words), "{ran}");
+    }
+    assert_eq!(world.run(&["runs", "--json"]).json()["runs"], json!([]));
+}
