@@ -8,6 +8,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
@@ -112,8 +113,8 @@ impl Drop for Watch {
 
 /// Says that something moved. It is not worth waiting for the disk.
 async fn say(pool: &PgPool) -> Result<(), sqlx::Error> {
-    let words = "BEGIN; SET LOCAL synchronous_commit = off; NOTIFY moothall_head; COMMIT";
-    sqlx::raw_sql(words).execute(pool).await.map(drop)
+    let words = format!("BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT");
+    sqlx::raw_sql(AssertSqlSafe(words)).execute(pool).await.map(drop)
 }
 
 /// Hears words until nobody wants to know, on a connection of its own: requests never wait for it.
