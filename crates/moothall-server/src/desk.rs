@@ -1,5 +1,6 @@
 //! What the server asks of the program behind it.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::pin::Pin;
 
@@ -63,8 +64,8 @@ pub trait Desk: Debug + Send + Sync {
     /// Asks whoever drives a run to end it, or ends it where nobody does.
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()>;
 
-    /// Whether somebody drives a run at the moment, here or in another process.
-    fn is_driven(&self, run_id: &RunId) -> bool;
+    /// Which of these runs somebody drives at the moment, here or in another process.
+    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>>;
 
     /// What a consultation would take.
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value>;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, NotifySection, OnFailure,
+    LogLevel, LogSection, NotifySection, OnFailure, StoreSection,
 };
 use super::*;
 
@@ -84,6 +84,7 @@ fn nothing_configured_gives_the_defaults() {
                 www_url: "https://www.sec.gov".to_owned(),
             },
             notify: NotifySection { desktop: false, webhook: None, webhook_secret_env: None },
+            store: StoreSection { url: None, connections: 8 },
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
     );
