@@ -63,6 +63,7 @@ fi
 
 folder=$(mktemp -d)
 server=
+# shellcheck disable=SC2317  # the trap calls it
 finish() {
     trap - EXIT
     if [[ -n $server ]]; then
