@@ -483,6 +483,8 @@ fn every_value_remembers_where_it_came_from() {
             entry("notify.desktop", Some(Value::Boolean(false)), Origin::Default),
             entry("notify.webhook", None, Origin::Default),
             entry("notify.webhook_secret_env", None, Origin::Default),
+            entry("store.url", None, Origin::Default),
+            entry("store.connections", Some(Value::Integer(8)), Origin::Default),
             entry(
                 "log.level",
                 text("debug"),
