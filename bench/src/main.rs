@@ -6,7 +6,6 @@ mod gateway;
 mod load;
 mod machine;
 mod sandbox;
-mod store;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -26,8 +25,6 @@ enum Bench {
     Load(load::Args),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(sandbox::Args),
-    /// Commits a second and bytes a run in PostgreSQL, beside SQLite
-    Store(store::Args),
 }
 
 fn main() -> ExitCode {
@@ -41,7 +38,6 @@ fn main() -> ExitCode {
         Bench::GatewayClient(args) => gateway::run_client(&args),
         Bench::Load(args) => load::run(&args),
         Bench::Sandbox(args) => sandbox::run(&args),
-        Bench::Store(args) => store::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

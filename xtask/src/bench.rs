@@ -16,8 +16,6 @@ pub(crate) enum Bench {
     Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
-    /// Commits a second and bytes a run in PostgreSQL, beside SQLite; needs a server
-    Store(Length),
 }
 
 #[derive(Debug, Args)]
@@ -33,7 +31,6 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
-        Bench::Store(length) => measure("store", length, &[]),
     }
 }
 
