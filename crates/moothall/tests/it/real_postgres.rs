@@ -13,10 +13,12 @@ const SMALL: [&str; 10] =
     ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes", "--json"];
 
 fn server() -> String {
-    std::env::var("MOOTHALL_TEST_POSTGRES").expect(
-        "this test needs a PostgreSQL server: start one with `bash tools/postgres/up.sh` and set \
-         MOOTHALL_TEST_POSTGRES to the address that it prints behind READY",
-    )
+    std::env::var("MOOTHALL_TEST_POSTGRES").unwrap_or_else(|_| {
+        panic!(
+            "this test needs a PostgreSQL server: start one with `bash tools/postgres/up.sh` and \
+             set MOOTHALL_TEST_POSTGRES to the address that it prints behind READY"
+        )
+    })
 }
 
 /// A machine of its own that keeps its runs in the database.
