@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::access::now_ms;
 use crate::asked::{Body, Named, OptionalBody};
+use crate::runs::is_driven;
 use crate::wire::{Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun};
 use crate::{App, Problem, Who};
 
@@ -42,7 +43,7 @@ pub(crate) async fn pause(
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
     // Nobody would hear the wish, and it would stop whoever lets the run go on.
-    if app.desk.is_driven(&row.run_id) {
+    if is_driven(&app, &row).await? {
         app.store.ask(&row.run_id, Wish::Pause).await?;
     }
     accepted(&app, &row.run_id).await
@@ -56,7 +57,7 @@ pub(crate) async fn resume(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
-    if app.desk.is_driven(&row.run_id) {
+    if is_driven(&app, &row).await? {
         return Err(Problem::conflict("run-busy", "the run goes on already"));
     }
     let run_id = row.run_id.clone();

@@ -1,5 +1,6 @@
 //! What the server asks of the program behind it.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::pin::Pin;
 
@@ -64,8 +65,8 @@ pub trait Desk: Debug + Send + Sync {
     /// Asks whoever drives a run to end it, or ends it where nobody does.
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()>;
 
-    /// Whether somebody drives a run at the moment, here or in another process.
-    fn is_driven(&self, run_id: &RunId) -> bool;
+    /// Which of these runs somebody drives at the moment, here or in another process.
+    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>>;
 
     /// The moves of a consultation as they would be debated, after a change where there is one, and
     /// who makes it.

@@ -4,8 +4,8 @@
 //! cheap: for each run that somebody follows, the newest events as bytes that are ready to be sent,
 //! made once for all readers, and a number that says how far the log goes. A driver in this process
 //! tells about its commits; for those of other processes one task asks the store, for all runs in
-//! one question. Nobody waits for a reader: who is slow finds that the bytes are gone, and reads from
-//! the store.
+//! one question, when the store has heard of something or a moment has passed. Nobody waits for a
+//! reader: who is slow finds that the bytes are gone, and reads from the store.
 
 mod tail;
 
@@ -89,12 +89,11 @@ impl Feed {
 
     /// Looks for what other processes wrote, until `closing`.
     pub async fn watch(self: Arc<Self>, timing: Timing, closing: CancellationToken) {
-        let mut looks = tokio::time::interval(timing.look_again);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut seen = 0;
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
-                _ = looks.tick() => {}
+                heard = self.store.movement(seen, timing.look_again) => seen = heard,
             }
             if let Err(error) = self.look().await {
                 tracing::warn!(target: "moothall::server", %error, "events cannot be read");

@@ -41,17 +41,20 @@ pub(crate) async fn list(
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     let teams = Teams::Only(who.owner()?.team);
     let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
-    Ok(Json(RunList { runs: rows.iter().map(|row| summary(&app, row)).collect() }))
+    let open = rows.iter().filter(|row| !row.state.is_terminal());
+    let driven = app.desk.driven(open.map(|row| row.run_id.clone()).collect()).await?;
+    let summary = |row: &RunRow| summary(row, driven.contains(&row.run_id));
+    Ok(Json(RunList { runs: rows.iter().map(summary).collect() }))
 }
 
-fn summary(app: &App, row: &RunRow) -> RunSummary {
+fn summary(row: &RunRow, driven: bool) -> RunSummary {
     RunSummary {
         run_id: row.run_id.clone(),
         workflow: row.workflow.clone(),
         title: row.title.clone(),
         model: row.model.clone(),
         state: row.state,
-        driven: is_driven(app, row),
+        driven,
         created_at: rfc3339(row.created_at_ms),
         updated_at: rfc3339(row.updated_at_ms),
         events: row.events,
@@ -61,8 +64,12 @@ fn summary(app: &App, row: &RunRow) -> RunSummary {
     }
 }
 
-fn is_driven(app: &App, row: &RunRow) -> bool {
-    !row.state.is_terminal() && app.desk.is_driven(&row.run_id)
+/// Whether somebody drives a run that has not ended.
+pub(crate) async fn is_driven(app: &App, row: &RunRow) -> Result<bool, Problem> {
+    if row.state.is_terminal() {
+        return Ok(false);
+    }
+    Ok(!app.desk.driven(vec![row.run_id.clone()]).await?.is_empty())
 }
 
 /// Where a run stands: the fold of its events. Whoever has it goes on with those after `as_of_seq`.
@@ -72,7 +79,8 @@ pub(crate) async fn snapshot(
     Named(run): Named<String>,
 ) -> Result<Json<RunView>, Problem> {
     let row = app.find(&who, Scope::Read, &run).await?;
-    let mut view = RunView::empty(about(&app, &row));
+    let driven = is_driven(&app, &row).await?;
+    let mut view = RunView::empty(about(&row, driven));
     loop {
         let page = app.store.events(&row.run_id, view.as_of_seq, PAGE).await?;
         if page.is_empty() {
@@ -82,7 +90,7 @@ pub(crate) async fn snapshot(
     }
 }
 
-fn about(app: &App, row: &RunRow) -> About {
+fn about(row: &RunRow, driven: bool) -> About {
     // Both kinds of runs keep what their command was told under the same name.
     let setting = |name: &str| row.input.get("settings")?.get(name).and_then(Value::as_u64);
     About {
@@ -95,7 +103,7 @@ fn about(app: &App, row: &RunRow) -> About {
         cap_micro_usd: setting("budget_micro_usd").map(MicroUsd::new),
         cap_tokens: setting("budget_tokens"),
         committee: row.input.pointer("/consult/committee").and_then(seats),
-        driven: is_driven(app, row),
+        driven,
     }
 }
 

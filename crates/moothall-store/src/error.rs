@@ -62,16 +62,27 @@ pub enum StoreError {
         /// What a store takes.
         limit: usize,
     },
+    /// The server of the database does not answer, or went away in the middle of the request.
+    #[error("the database cannot be reached")]
+    Unreachable(#[source] sqlx::Error),
+    /// The server or the database would not keep what it promises.
+    #[error("the database {place} cannot hold runs: {problem}")]
+    Unsuitable {
+        /// Where it is, as `host:port/database`.
+        place: String,
+        /// Why.
+        problem: &'static str,
+    },
     /// Others wrote for longer than we wait.
     #[error("the store is busy")]
     Busy(#[source] sqlx::Error),
-    /// A newer program wrote the file.
+    /// A newer program wrote the file, or the tables in the database.
     #[error(
         "`{}` has format {found}, this program reads up to {known}: use a newer moothall",
         path.display()
     )]
     NewerFormat {
-        /// The file.
+        /// The file, or where the database is.
         path: PathBuf,
         /// Its format.
         found: i64,
@@ -84,10 +95,11 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database, but not one of ours. It was not touched.
+    /// The file is a database, but not one of ours; or another program's tables have the place of
+    /// ours. Nothing was touched.
     #[error("`{}` is a database of another program", path.display())]
     ForeignDatabase {
-        /// The file.
+        /// The file, or where the database is.
         path: PathBuf,
     },
     /// A stored value is not what this build understands.
@@ -111,7 +123,7 @@ impl StoreError {
     /// Whether the same request may succeed if it is simply made again.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Busy(_) => true,
+            Self::Busy(_) | Self::Unreachable(_) => true,
             Self::RunExists(_)
             | Self::UnknownRun(_)
             | Self::TeamExists(_)
@@ -122,6 +134,7 @@ impl StoreError {
             | Self::JournalConflict { .. }
             | Self::Misfit(_)
             | Self::TooLarge { .. }
+            | Self::Unsuitable { .. }
             | Self::NewerFormat { .. }
             | Self::NotADatabase { .. }
             | Self::ForeignDatabase { .. }

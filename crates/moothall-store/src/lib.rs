@@ -5,13 +5,18 @@
 //!
 //! [`Accounts`] is where a server finds out who calls: teams, tokens, sessions.
 //!
-//! [`SqliteStore`] keeps everything in one SQLite file, for a laptop or one server. Every
-//! implementation runs the same contract tests (`tests/it/contract.rs`, `tests/it/accounts.rs`).
+//! [`SqliteStore`] keeps everything in one SQLite file, for a laptop or one server; [`PgStore`] in a
+//! PostgreSQL database, for many machines. Every implementation runs the same contract tests
+//! (`tests/it/contract.rs`, `accounts.rs`, `admission.rs`, `model.rs`).
 
 #![warn(missing_docs)]
 
 mod accounts;
 mod error;
+mod postgres;
+mod prepared;
+mod rows;
+mod rules;
 mod sqlite;
 mod store;
 
@@ -20,6 +25,7 @@ pub use crate::accounts::{
     TokenRow, random_token_id,
 };
 pub use crate::error::{JournalMismatch, StoreError};
+pub use crate::postgres::{InvalidPgAddress, PgAddress, PgDriving, PgStore};
 pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
     Admission, Commit, JournalEntry, MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES,

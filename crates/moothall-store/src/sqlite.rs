@@ -9,11 +9,12 @@ use moothall_core::consult::{Approval, Change};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 
-use self::commit::Prepared;
-use self::rows::to_sql;
+use crate::prepared::{Prepared, text};
+use crate::rows::{self, is_a_record, to_sql};
+use crate::rules::{self, CANDIDATES};
 use crate::{
-    Admission, Commit, JournalEntry, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState,
-    Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 
 mod accounts;
@@ -23,7 +24,6 @@ mod changes;
 mod commit;
 mod copy;
 mod open;
-mod rows;
 mod space;
 
 /// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
@@ -34,9 +34,6 @@ const OPEN_AGAIN: Duration = Duration::from_millis(10);
 
 /// How long a request stands in the queue of its own process.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How many candidates [`RunMatch::Several`] names.
-const CANDIDATES: u32 = 10;
 
 /// SQLite's name for a database without a file.
 const IN_MEMORY: &str = ":memory:";
@@ -228,15 +225,7 @@ impl Store for SqliteStore {
             .fetch_all(&self.readers)
             .await
             .map_err(database_error)?;
-            let mut ids = ids.iter().map(|id| rows::run_id(id)).collect::<Result<Vec<_>, _>>()?;
-            Ok(match (ids.pop(), ids.is_empty()) {
-                (None, _) => RunMatch::None,
-                (Some(only), true) => RunMatch::One(only),
-                (Some(last), false) => {
-                    ids.push(last);
-                    RunMatch::Several(ids)
-                }
-            })
+            rules::run_match(&ids)
         })
     }
 
@@ -289,7 +278,7 @@ impl Store for SqliteStore {
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
         Box::pin(async move {
             // One parameter for all of them: whoever follows thousands of runs asks one question.
-            let ids = commit::text("the ids", &ids)?;
+            let ids = text("the ids", &ids)?;
             let rows: Vec<(String, i64)> = sqlx::query_as(
                 "SELECT run_id, head FROM json_each(?) JOIN runs ON run_id = json_each.value",
             )
@@ -383,11 +372,7 @@ impl Store for SqliteStore {
     fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
         let id = id.clone();
         Box::pin(async move {
-            let bytes = approval.note.len() + approval.by.len() + approval.move_id.len();
-            if bytes > MAX_TEXT_BYTES {
-                let (what, limit) = ("an approval", MAX_TEXT_BYTES);
-                return Err(StoreError::TooLarge { what, bytes, limit });
-            }
+            rules::check_approval(&approval)?;
             let done = sqlx::query(
                 "INSERT INTO approvals (run, move_id, approved_by, note, at_ms)
                  SELECT run, ?, ?, ?, ? FROM runs WHERE run_id = ?
@@ -451,6 +436,8 @@ impl Store for SqliteStore {
         Box::pin(space::give_back(&self.writer))
     }
 }
+
+is_a_record!(SqliteRow, database_error);
 
 /// Tells apart what may pass by itself.
 fn database_error(error: sqlx::Error) -> StoreError {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
 use std::pin::Pin;
 use std::str::FromStr;
+use std::time::Duration;
 
 use moothall_core::access::{Excess, Owner, TeamName};
 use moothall_core::consult::{Approval, Change};
@@ -108,6 +109,21 @@ pub trait Store: Debug + Send + Sync {
     /// several times a second, by whoever follows runs that another process may drive.
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>>;
 
+    /// Waits until it is worth asking for [`Self::heads`] again: until a run of any process moved,
+    /// where the store hears of that, and for `look_again` where it does not. `seen` is what the last
+    /// wait returned, and 0 at first: what moved between two waits ends the second at once. It may
+    /// return early, and does so now and then, because a word can be lost.
+    fn movement(
+        &self,
+        seen: u64,
+        look_again: Duration,
+    ) -> Pin<Box<dyn Future<Output = u64> + Send + '_>> {
+        Box::pin(async move {
+            tokio::time::sleep(look_again).await;
+            seen
+        })
+    }
+
     /// Keeps a file of a run under the hash of its bytes, which is returned. To keep it twice is to
     /// keep it once.
     ///
@@ -170,12 +186,13 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`].
     fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64>;
 
-    /// Removes runs and everything that belongs to them, content overwritten: all of them, or none.
-    /// It is fine if there is none.
+    /// Removes runs and everything that belongs to them: all of them, or none. It is fine if there is
+    /// none. A store that owns its file overwrites the content.
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()>;
 
-    /// Gives the space of what was deleted back to the machine, and says how many bytes that were.
-    /// Nothing is lost where it is interrupted, and others may read and write meanwhile.
+    /// Gives the space of what was deleted to runs to come, and back to the machine where that can be
+    /// done while others read and write; says how many bytes the machine has back. Nothing is lost
+    /// where it is interrupted.
     fn give_back(&self) -> StoreFuture<'_, u64>;
 }
 

@@ -62,6 +62,8 @@ pub struct Config {
     pub evidence: EvidenceSection,
     /// Who is told when a run ends or stands still.
     pub notify: NotifySection,
+    /// Where runs are kept.
+    pub store: StoreSection,
     /// What the program tells about its own work, on standard error.
     pub log: LogSection,
 }
@@ -180,6 +182,26 @@ impl Default for EvidenceSection {
     fn default() -> Self {
         let Endpoints { data, www } = Endpoints::sec();
         Self { contact: None, data_url: data, www_url: www }
+    }
+}
+
+/// The `[store]` section. A file that merely lies in the working folder may not set the address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSection {
+    /// PostgreSQL database that holds the runs, such as
+    /// `"postgres://moothall@db.example.com/runs"`; never with a password, which belongs into
+    /// `~/.pgpass` or into the variable `MOOTHALL_DATABASE_URL` with the whole address. Without it,
+    /// runs are kept in one file on this machine.
+    pub url: Option<String>,
+    /// Connections to the database that one process may have, beside one that hears of commits and
+    /// one that holds the runs it drives.
+    pub connections: u32,
+}
+
+impl Default for StoreSection {
+    fn default() -> Self {
+        Self { url: None, connections: 8 }
     }
 }
 

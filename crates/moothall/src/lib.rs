@@ -7,6 +7,7 @@ mod artifacts;
 mod commands;
 pub mod config;
 mod context;
+mod database;
 pub mod error;
 mod filings;
 pub mod folders;

@@ -1,6 +1,7 @@
 //! The local engine as commands use it: where runs are kept, who drives them, and which one a
 //! person means.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,10 +10,14 @@ use moothall_core::RunId;
 use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
 use moothall_engine::{EngineError, RunLock};
-use moothall_store::{Accounts, NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError, Teams};
+use moothall_store::{
+    Accounts, NewRun, PgDriving, PgStore, RunMatch, RunRow, SqliteStore, Store, StoreError, Teams,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::config::Loaded;
+use crate::database::Database;
 use crate::error::CliError;
 use crate::folders::Folders;
 
@@ -26,17 +31,44 @@ const SHORT_ID_CHARS: usize = 13;
 const LOCK_AGAIN: Duration = Duration::from_millis(40);
 const LOCK_TRIES: u32 = 3;
 
-/// Where runs are kept on this machine.
+/// Where runs are kept, and who drives them.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) store: Arc<dyn Store>,
-    sqlite: Arc<SqliteStore>,
+    kept: Kept,
     locks: PathBuf,
+}
+
+/// What the runs are kept in.
+#[derive(Debug)]
+enum Kept {
+    File(Arc<SqliteStore>),
+    Database(Arc<PgStore>),
+}
+
+/// The right to drive a run. Dropping it, or dying, gives it up.
+#[derive(Debug)]
+pub(crate) struct DriverLock {
+    _on_this_machine: RunLock,
+    /// Where other machines have the same runs.
+    _on_all_machines: Option<PgDriving>,
 }
 
 impl Local {
     /// Opens the store, and makes it where there is none.
-    pub(crate) async fn open(folders: &Folders) -> Result<Self, CliError> {
+    pub(crate) async fn open(loaded: &Loaded) -> Result<Self, CliError> {
+        match Database::of(loaded)? {
+            Some(database) => {
+                let store = Arc::new(database.open().await?);
+                let locks = loaded.places.folders.state.join("locks");
+                Ok(Self { store: store.clone(), kept: Kept::Database(store), locks })
+            }
+            None => Self::open_file(&loaded.places.folders).await,
+        }
+    }
+
+    /// Opens the file in these folders, whatever the configuration says.
+    async fn open_file(folders: &Folders) -> Result<Self, CliError> {
         let path = folders.data.join(FILE_NAME);
         let store = SqliteStore::open(&path).await.map_err(|error| {
             let opened = CliError::failed("the runs cannot be read");
@@ -49,38 +81,57 @@ impl Local {
             }
             .with_source(error)
         })?;
-        let sqlite = Arc::new(store);
-        Ok(Self { store: sqlite.clone(), sqlite, locks: folders.state.join("locks") })
+        let store = Arc::new(store);
+        let locks = folders.state.join("locks");
+        Ok(Self { store: store.clone(), kept: Kept::File(store), locks })
     }
 
     /// Teams and their credentials.
     pub(crate) fn accounts(&self) -> &dyn Accounts {
-        &*self.sqlite
+        match &self.kept {
+            Kept::File(store) => &**store,
+            Kept::Database(store) => &**store,
+        }
     }
 
     /// The same, for whoever keeps them.
     pub(crate) fn shared_accounts(&self) -> Arc<dyn Accounts> {
-        Arc::<SqliteStore>::clone(&self.sqlite)
+        match &self.kept {
+            Kept::File(store) => Arc::<SqliteStore>::clone(store),
+            Kept::Database(store) => Arc::<PgStore>::clone(store),
+        }
     }
 
-    /// Closes the file. Where nobody else has it open, nothing stays beside it.
+    /// Closes the file, and nothing stays beside it where nobody else has it open; or gives the
+    /// connections to the database back.
     pub(crate) async fn close(&self) {
-        self.sqlite.close().await;
+        match &self.kept {
+            Kept::File(store) => store.close().await,
+            Kept::Database(store) => store.close().await,
+        }
     }
 
     /// Opens the store where there is one. To look is not to make.
-    pub(crate) async fn open_existing(folders: &Folders) -> Result<Option<Self>, CliError> {
+    pub(crate) async fn open_existing(loaded: &Loaded) -> Result<Option<Self>, CliError> {
+        match Database::of(loaded)? {
+            Some(_) => Self::open(loaded).await.map(Some),
+            None => Self::open_existing_file(&loaded.places.folders).await,
+        }
+    }
+
+    /// Opens the file in these folders where there is one, whatever the configuration says.
+    pub(crate) async fn open_existing_file(folders: &Folders) -> Result<Option<Self>, CliError> {
         match folders.data.join(FILE_NAME).symlink_metadata() {
-            Ok(_) => Self::open(folders).await.map(Some),
+            Ok(_) => Self::open_file(folders).await.map(Some),
             Err(_) => Ok(None),
         }
     }
 
     /// Takes the right to drive a run.
-    pub(crate) async fn lock(&self, run_id: &RunId) -> Result<RunLock, EngineError> {
+    pub(crate) async fn lock(&self, run_id: &RunId) -> Result<DriverLock, EngineError> {
         let mut tries = 1;
         loop {
-            match RunLock::take(&self.locks, run_id) {
+            match self.try_lock(run_id).await {
                 Err(EngineError::Busy(_)) if tries < LOCK_TRIES => {
                     tries += 1;
                     tokio::time::sleep(LOCK_AGAIN).await;
@@ -90,9 +141,33 @@ impl Local {
         }
     }
 
+    async fn try_lock(&self, run_id: &RunId) -> Result<DriverLock, EngineError> {
+        let on_this_machine = RunLock::take(&self.locks, run_id)?;
+        let on_all_machines = match &self.kept {
+            Kept::File(_) => None,
+            Kept::Database(store) => {
+                let taken = store.drive(run_id).await?;
+                Some(taken.ok_or_else(|| EngineError::Busy(run_id.clone()))?)
+            }
+        };
+        Ok(DriverLock { _on_this_machine: on_this_machine, _on_all_machines: on_all_machines })
+    }
+
+    /// Which of these runs somebody drives at the moment.
+    pub(crate) async fn driven(&self, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
+        match &self.kept {
+            Kept::File(_) => {
+                let held = ids.iter().filter(|id| RunLock::is_held(&self.locks, id));
+                Ok(held.cloned().collect())
+            }
+            Kept::Database(store) => store.driven(ids).await,
+        }
+    }
+
     /// Whether somebody drives the run at the moment.
-    pub(crate) fn is_driven(&self, run_id: &RunId) -> bool {
-        RunLock::is_held(&self.locks, run_id)
+    pub(crate) async fn is_driven(&self, run_id: &RunId) -> Result<bool, CliError> {
+        let driven = self.driven(std::slice::from_ref(run_id)).await.map_err(broken)?;
+        Ok(!driven.is_empty())
     }
 
     /// Forgets who drove a run that is gone. A file that stays does no harm.
@@ -118,10 +193,10 @@ impl Local {
 
 /// Opens the store and finds a run in it.
 pub(crate) async fn open_and_find(
-    folders: &Folders,
+    loaded: &Loaded,
     words: &str,
 ) -> Result<(Local, RunRow), CliError> {
-    let local = Local::open_existing(folders).await?.ok_or_else(|| no_such_run(words))?;
+    let local = Local::open_existing(loaded).await?.ok_or_else(|| no_such_run(words))?;
     let row = local.find(words).await?;
     Ok((local, row))
 }

@@ -1,5 +1,6 @@
 //! A desk with nobody behind it.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 
 use moothall_core::RunId;
@@ -51,8 +52,8 @@ impl Desk for AbsentDesk {
     fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
         absent()
     }
-    fn is_driven(&self, _: &RunId) -> bool {
-        self.drives
+    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>> {
+        Box::pin(async move { Ok(ids.into_iter().filter(|_| self.drives).collect()) })
     }
     fn moves(&self, _: RunRow, _: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {
         absent()

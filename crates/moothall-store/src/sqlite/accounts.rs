@@ -4,11 +4,12 @@ use moothall_core::Sha256Hex;
 use moothall_core::access::{TeamName, TokenId};
 use sqlx::SqliteConnection;
 
-use super::rows::to_sql;
-use super::{SqliteStore, commit, database_error, rows};
+use super::{SqliteStore, database_error};
+use crate::prepared::text;
+use crate::rows::{self, to_sql};
 use crate::{
-    Accounts, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError,
-    StoreFuture, TeamRow, Teams, TokenRow,
+    Accounts, LoginCode, NewSession, NewToken, SessionRow, StoreError, StoreFuture, TeamRow, Teams,
+    TokenRow, rules,
 };
 
 impl Accounts for SqliteStore {
@@ -40,11 +41,8 @@ impl Accounts for SqliteStore {
 
     fn create_token(&self, token: NewToken) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            if token.label.len() > MAX_LABEL_BYTES {
-                let (what, bytes) = ("the label of a token", token.label.len());
-                return Err(StoreError::TooLarge { what, bytes, limit: MAX_LABEL_BYTES });
-            }
-            let limits = commit::text("limits", &token.limits)?;
+            rules::check_label(&token)?;
+            let limits = text("limits", &token.limits)?;
             let begun = self.writer.begin_with("BEGIN IMMEDIATE").await;
             let mut transaction = begun.map_err(database_error)?;
             know_team(&mut transaction, &token.team).await?;

@@ -5,16 +5,17 @@ use moothall_core::{MicroUsd, RunId};
 use sqlx::{SqliteConnection, SqlitePool};
 
 use super::accounts::know_team;
-use super::rows::{digest, json, run_id, to_sql};
-use super::{commit, database_error, rows};
-use crate::{Admission, MAX_REQUEST_KEY_BYTES, NewRun, Once, RunState, StoreError, Terms};
+use super::database_error;
+use crate::prepared::text;
+use crate::rows::{self, digest, json, run_id, to_sql};
+use crate::{Admission, NewRun, Once, RunState, StoreError, Terms, rules};
 
 /// Makes a run whose team is there and whose id is new.
 pub(super) async fn make(
     connection: &mut SqliteConnection,
     run: &NewRun,
 ) -> Result<(), StoreError> {
-    let input = commit::text("the input", &run.input)?;
+    let input = text("the input", &run.input)?;
     let at_ms = to_sql(run.created_at_ms)?;
     let team = &run.owner.team;
     know_team(connection, team).await?;
@@ -50,12 +51,7 @@ pub(super) async fn admit(
     run: &NewRun,
     terms: &Terms,
 ) -> Result<Admission, StoreError> {
-    if let Some(Once { key, .. }) = &terms.once
-        && key.len() > MAX_REQUEST_KEY_BYTES
-    {
-        let (what, limit) = ("the key of a request", MAX_REQUEST_KEY_BYTES);
-        return Err(StoreError::TooLarge { what, bytes: key.len(), limit });
-    }
+    rules::check_key(terms)?;
     // The write lock first: nobody else starts a run between looking and writing.
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
     if let Some(once) = &terms.once
@@ -179,19 +175,6 @@ impl Day<'_> {
         .fetch_all(connection)
         .await
         .map_err(database_error)?;
-        let mut used = InUse::default();
-        for row in &found {
-            let spent = rows::spent(row)?.map_or(MicroUsd::ZERO, |spent| spent.usd);
-            let cost = if rows::run_state(row)?.is_terminal() {
-                spent
-            } else {
-                used.runs = used.runs.saturating_add(1);
-                let cap = rows::cap(row)?;
-                used.unbounded |= cap.is_none();
-                spent.max(cap.unwrap_or_default())
-            };
-            used.usd = used.usd.saturating_add(cost);
-        }
-        Ok(used)
+        rules::in_use(&found)
     }
 }

@@ -3,19 +3,15 @@
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::{Row as _, SqlitePool};
 
-use super::{database_error, rows};
-use crate::{MAX_ARTIFACT_BYTES, StoreError};
+use super::database_error;
+use crate::{StoreError, rows, rules};
 
 pub(super) async fn keep(
     writer: &SqlitePool,
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
-    let (bytes, limit) = (content.len(), MAX_ARTIFACT_BYTES);
-    if bytes > limit {
-        return Err(StoreError::TooLarge { what: "an artefact", bytes, limit });
-    }
-    let sha256 = Sha256Hex::of(content);
+    let sha256 = rules::name_artifact(content)?;
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
     let row = sqlx::query(
         "SELECT run, state, EXISTS (SELECT 1 FROM artifacts
@@ -60,10 +56,5 @@ pub(super) async fn find(
     .fetch_optional(readers)
     .await
     .map_err(database_error)?;
-    match content {
-        Some(content) if Sha256Hex::of(&content) != *sha256 => {
-            Err(StoreError::unreadable("artefact", "its bytes are not the ones that were kept"))
-        }
-        content => Ok(content),
-    }
+    rules::check_artifact(content, sha256)
 }

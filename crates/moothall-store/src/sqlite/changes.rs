@@ -3,8 +3,9 @@
 use moothall_core::RunId;
 use moothall_core::consult::Change;
 
-use super::{SqliteStore, commit, database_error, rows};
-use crate::StoreError;
+use super::{SqliteStore, database_error};
+use crate::prepared::text;
+use crate::{StoreError, rows};
 
 /// Adds changes behind those that are there, all of them or none.
 pub(super) async fn add(
@@ -13,7 +14,7 @@ pub(super) async fn add(
     changes: &[Change],
 ) -> Result<(), StoreError> {
     let texts: Result<Vec<String>, StoreError> =
-        changes.iter().map(|change| commit::text("a change", change)).collect();
+        changes.iter().map(|change| text("a change", change)).collect();
     let texts = texts?;
     // The write lock first, as for a commit.
     let begun = store.writer.begin_with("BEGIN IMMEDIATE").await;

@@ -1,81 +1,15 @@
 //! One commit, inside its transaction.
 
-use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex};
-use serde::Serialize;
+use moothall_core::{EffectId, Outcome, RunEvent, RunEventBody, RunId};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::database_error;
-use super::rows::{digest, json, run_state, to_sql, unsigned};
-use crate::{
-    Commit, JournalEntry, JournalMismatch, MAX_TEXT_BYTES, RunState, StoreError, StoredEvent,
-};
+use crate::prepared::{Prepared, compare};
+use crate::rows::{json, run_state, to_sql, unsigned};
+use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 
 /// Rows of one statement. SQLite takes 32,766 values.
 const MOST_ROWS: usize = 500;
-
-/// A commit whose texts are written, so that the one writer is not held up by that.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    commit: Commit,
-    at_ms: i64,
-    /// In the order of `commit.events`.
-    bodies: Vec<String>,
-    /// In the order of `commit.results`.
-    results: Vec<String>,
-    outcome: Option<String>,
-    spent: Option<String>,
-}
-
-impl Prepared {
-    pub(super) fn new(commit: Commit) -> Result<Self, StoreError> {
-        check_shape(&commit)?;
-        let bodies = commit.events.iter().map(|event| text("an event", &event.body));
-        let results = commit.results.iter().map(|(_, entry)| text("a result", &entry.result));
-        let outcome = commit.outcome.as_ref().map(|outcome| text("an outcome", outcome));
-        let spent = commit.spent.as_ref().map(|spent| text("an amount", spent));
-        Ok(Self {
-            at_ms: to_sql(commit.at_ms)?,
-            bodies: bodies.collect::<Result<_, _>>()?,
-            results: results.collect::<Result<_, _>>()?,
-            outcome: outcome.transpose()?,
-            spent: spent.transpose()?,
-            commit,
-        })
-    }
-
-    fn events(&self) -> impl Iterator<Item = (&RunEvent, &String)> {
-        self.commit.events.iter().zip(&self.bodies)
-    }
-
-    fn results(&self) -> impl Iterator<Item = (&EffectId, &JournalEntry, &String)> {
-        self.commit.results.iter().zip(&self.results).map(|((id, entry), text)| (id, entry, text))
-    }
-}
-
-/// The text of a value as it is stored.
-pub(super) fn text<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
-    let text = serde_json::to_string(value)
-        .map_err(|_| StoreError::Misfit("a value cannot be written as JSON"))?;
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(StoreError::TooLarge { what, bytes: text.len(), limit: MAX_TEXT_BYTES });
-    }
-    Ok(text)
-}
-
-fn check_shape(commit: &Commit) -> Result<(), StoreError> {
-    let ends = commit.state.is_some_and(RunState::is_terminal);
-    let terminal = commit.events.iter().position(|event| event.body.is_terminal());
-    match terminal {
-        Some(at) if at + 1 < commit.events.len() => {
-            Err(StoreError::Misfit("an event follows a terminal event"))
-        }
-        Some(_) if !ends => Err(StoreError::Misfit("a terminal event without a terminal state")),
-        _ if commit.outcome.is_some() && !ends => {
-            Err(StoreError::Misfit("an outcome without a terminal state"))
-        }
-        _ => Ok(()),
-    }
-}
 
 /// The run's row as the commit finds it.
 struct Found {
@@ -255,27 +189,19 @@ async fn compare_result(
     connection: &mut SqliteConnection,
     run_id: &RunId,
     found: &Found,
-    (effect_id, entry, text): (&EffectId, &JournalEntry, &String),
+    offered: (&EffectId, &JournalEntry, &String),
 ) -> Result<bool, StoreError> {
     let row: Option<(String, String)> = sqlx::query_as(
         "SELECT request_sha256, result FROM journal WHERE run = ? AND effect_id = ?",
     )
     .bind(found.run)
-    .bind(effect_id.as_str())
+    .bind(offered.0.as_str())
     .fetch_optional(connection)
     .await
     .map_err(database_error)?;
     let Some((request, result)) = row else { return Ok(false) };
-    let (stored, offered): (Sha256Hex, _) = (digest(&request)?, entry.request_sha256);
-    let mismatch = if stored != offered {
-        JournalMismatch::Request { stored, offered }
-    } else if result != *text && json::<EffectResult>("result", &result)? != entry.result {
-        JournalMismatch::Result
-    } else {
-        return Ok(true);
-    };
-    let (run_id, effect_id) = (run_id.clone(), effect_id.clone());
-    Err(StoreError::JournalConflict { run_id, effect_id, mismatch })
+    compare(run_id, offered, &request, &result)?;
+    Ok(true)
 }
 
 /// A run that has ended takes what it has already, and nothing else.

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use moothall_core::access::{Limits, Scopes, TeamName, TokenId};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_store::{
-    Accounts, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, SqliteStore,
-    StoreError, TeamRow, Teams, TokenRow,
+    LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError, TeamRow, Teams,
+    TokenRow,
 };
 
-use crate::support::SqlitePlace;
+use crate::support::Kept;
 
 macro_rules! keeps_the_contract {
-    ($open:expr; $($name:ident)*) => {
+    ($place:expr; $($name:ident)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let place = crate::support::SqlitePlace::new();
-                super::$name($open(&place).await).await;
+                let place = $place;
+                super::$name(crate::support::Place::open(&place).await).await;
             }
         )*
     };
-    ($open:expr) => {
-        keeps_the_contract! { $open;
+    ($place:expr) => {
+        keeps_the_contract! { $place;
             teams_are_made_once_and_local_is_always_there
             a_token_is_found_by_its_secret_as_it_was_made
             tokens_of_a_team_are_listed_oldest_first
@@ -37,19 +37,15 @@ macro_rules! keeps_the_contract {
 }
 
 mod sqlite {
-    keeps_the_contract!(super::in_a_file);
+    keeps_the_contract!(crate::support::SqlitePlace::new());
 }
 
 mod memory {
-    keeps_the_contract!(super::in_memory);
+    keeps_the_contract!(crate::support::MemoryPlace::default());
 }
 
-async fn in_a_file(place: &SqlitePlace) -> Arc<dyn Accounts> {
-    Arc::new(SqliteStore::open(&place.path()).await.unwrap())
-}
-
-async fn in_memory(_: &SqlitePlace) -> Arc<dyn Accounts> {
-    Arc::new(SqliteStore::in_memory().await.unwrap())
+mod real_postgres {
+    keeps_the_contract!(crate::support::PgPlace::new());
 }
 
 fn team(name: &str) -> TeamName {
@@ -115,7 +111,7 @@ fn login_code(text: &str) -> LoginCode {
     }
 }
 
-async fn teams_are_made_once_and_local_is_always_there(store: Arc<dyn Accounts>) {
+async fn teams_are_made_once_and_local_is_always_there(store: Arc<dyn Kept>) {
     store.create_team(&team("south"), 7).await.unwrap();
     for name in ["south", "local"] {
         let refused = store.create_team(&team(name), 8).await;
@@ -127,7 +123,7 @@ async fn teams_are_made_once_and_local_is_always_there(store: Arc<dyn Accounts>)
     assert_eq!(store.teams().await.unwrap(), expected);
 }
 
-async fn a_token_is_found_by_its_secret_as_it_was_made(store: Arc<dyn Accounts>) {
+async fn a_token_is_found_by_its_secret_as_it_was_made(store: Arc<dyn Kept>) {
     store.create_token(new_token(1)).await.unwrap();
     let found = store.token(&secret("token 1")).await.unwrap();
     assert_eq!(found, Some(row(new_token(1))));
@@ -143,7 +139,7 @@ async fn a_token_is_found_by_its_secret_as_it_was_made(store: Arc<dyn Accounts>)
     assert_eq!(store.tokens(Teams::All).await.unwrap(), [row(new_token(1))]);
 }
 
-async fn tokens_of_a_team_are_listed_oldest_first(store: Arc<dyn Accounts>) {
+async fn tokens_of_a_team_are_listed_oldest_first(store: Arc<dyn Kept>) {
     store.create_team(&team("south"), 7).await.unwrap();
     let foreign = NewToken { team: team("south"), expires_at_ms: None, ..new_token(2) };
     for token in [new_token(1), foreign.clone(), new_token(3)] {
@@ -157,7 +153,7 @@ async fn tokens_of_a_team_are_listed_oldest_first(store: Arc<dyn Accounts>) {
     assert_eq!(store.tokens(Teams::All).await.unwrap(), [third, row(foreign), first]);
 }
 
-async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<dyn Accounts>) {
+async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<dyn Kept>) {
     let refused = store.create_token(NewToken { team: team("south"), ..new_token(1) }).await;
     assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("south")));
     let label = "x".repeat(MAX_LABEL_BYTES + 1);
@@ -166,7 +162,7 @@ async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<d
     assert_eq!(store.tokens(Teams::All).await.unwrap(), []);
 }
 
-async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Accounts>) {
+async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Kept>) {
     store.create_token(new_token(1)).await.unwrap();
     for (at_ms, expected) in [(50, 50), (40, 50), (60, 60)] {
         store.note_use(&token_id(1), at_ms).await.unwrap();
@@ -175,7 +171,7 @@ async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Accounts>) {
     }
 }
 
-async fn a_token_is_taken_back_once_and_its_sessions_end(store: Arc<dyn Accounts>) {
+async fn a_token_is_taken_back_once_and_its_sessions_end(store: Arc<dyn Kept>) {
     for number in [1, 2] {
         store.create_token(new_token(number)).await.unwrap();
         let session = new_session(&format!("session {number}"), Some(token_id(number)));
@@ -192,7 +188,7 @@ async fn a_token_is_taken_back_once_and_its_sessions_end(store: Arc<dyn Accounts
     assert!(matches!(unknown, Err(StoreError::UnknownToken(id)) if id == token_id(3)));
 }
 
-async fn a_session_is_found_with_its_token_until_it_ends(store: Arc<dyn Accounts>) {
+async fn a_session_is_found_with_its_token_until_it_ends(store: Arc<dyn Kept>) {
     store.create_token(new_token(1)).await.unwrap();
     store.create_session(new_session("with", Some(token_id(1)))).await.unwrap();
     store.create_session(new_session("without", None)).await.unwrap();
@@ -216,7 +212,7 @@ async fn a_session_is_found_with_its_token_until_it_ends(store: Arc<dyn Accounts
     assert!(matches!(unknown, Err(StoreError::UnknownTeam(name)) if name == team("south")));
 }
 
-async fn sessions_that_have_had_their_time_are_forgotten(store: Arc<dyn Accounts>) {
+async fn sessions_that_have_had_their_time_are_forgotten(store: Arc<dyn Kept>) {
     store.create_session(new_session("old", None)).await.unwrap();
     let late = |text, created_at_ms| NewSession {
         created_at_ms,
@@ -230,7 +226,7 @@ async fn sessions_that_have_had_their_time_are_forgotten(store: Arc<dyn Accounts
     assert!(store.session(&secret("late")).await.unwrap().is_some());
 }
 
-async fn a_login_code_is_taken_once_and_in_its_time(store: Arc<dyn Accounts>) {
+async fn a_login_code_is_taken_once_and_in_its_time(store: Arc<dyn Kept>) {
     store.create_login_code(login_code("code"), 1).await.unwrap();
     let take = |text: &str, at_ms| {
         let (store, secret) = (Arc::clone(&store), secret(text));

@@ -1,13 +1,48 @@
 //! How runs begin on terms: once for a request, and within the limits of a token.
 
+use std::sync::Arc;
+
 use moothall_core::access::{Excess, Limits, Owner, Scope, Scopes, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId, Sha256Hex};
 use moothall_store::{
-    Accounts, Admission, Commit, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, Once, RunFilter,
-    RunMatch, RunState, SqliteStore, Store, StoreError, Teams, Terms,
+    Admission, Commit, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, Once, RunFilter, RunMatch,
+    RunState, Store, StoreError, Teams, Terms,
 };
 
-use crate::support::{SqlitePlace, new_run, run_id, spent, the_end};
+use crate::support::{Kept, Place, new_run, run_id, spent, the_end};
+
+macro_rules! keeps_the_contract {
+    ($place:expr) => {
+        keeps_the_contract! { $place;
+            request_that_is_made_again_finds_its_run_and_another_one_is_refused
+            run_of_a_team_or_a_token_that_is_not_there_is_refused
+            requests_that_come_at_once_make_one_run_and_stay_within_the_limit
+            runs_that_have_not_ended_count_until_they_do
+            money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended
+            cap_of_a_run_grows_only_into_what_is_left_of_the_day
+        }
+    };
+    ($place:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(&$place).await;
+            }
+        )*
+    };
+}
+
+mod sqlite {
+    keeps_the_contract!(crate::support::SqlitePlace::new());
+}
+
+mod memory {
+    keeps_the_contract!(crate::support::MemoryPlace::default());
+}
+
+mod real_postgres {
+    keeps_the_contract!(crate::support::PgPlace::new());
+}
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -22,7 +57,8 @@ fn token() -> TokenId {
 const TODAY: Terms = Terms { once: None, day_began_at_ms: DAY_MS };
 
 /// A store with a team `south` and a token with these limits.
-async fn with_token(limits: Limits, store: SqliteStore) -> SqliteStore {
+async fn with_token(place: &dyn Place, limits: Limits) -> Arc<dyn Kept> {
+    let store = place.open().await;
     store.create_team(&team("south"), 7).await.unwrap();
     store
         .create_token(NewToken {
@@ -40,10 +76,6 @@ async fn with_token(limits: Limits, store: SqliteStore) -> SqliteStore {
     store
 }
 
-async fn in_memory(limits: Limits) -> SqliteStore {
-    with_token(limits, SqliteStore::in_memory().await.unwrap()).await
-}
-
 fn asked(key: &str, what: &str) -> Terms {
     let request_sha256 = Sha256Hex::of(what.as_bytes());
     Terms { once: Some(Once { key: key.to_owned(), request_sha256 }), ..TODAY }
@@ -58,14 +90,13 @@ fn capped(number: u32, cents: u64) -> NewRun {
     NewRun { cap: Some(MicroUsd::new(cents * 10_000)), ..of_team(number, "local") }
 }
 
-async fn ids(store: &SqliteStore, name: &str) -> Vec<RunId> {
+async fn ids(store: &dyn Store, name: &str) -> Vec<RunId> {
     let filter = RunFilter { teams: Teams::Only(team(name)), state: None, limit: 100 };
     store.runs(filter).await.unwrap().into_iter().map(|row| row.run_id).collect()
 }
 
-#[tokio::test]
-async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused() {
-    let store = in_memory(Limits::default()).await;
+async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused(place: &dyn Place) {
+    let store = with_token(place, Limits::default()).await;
     let ask = async |run: NewRun, terms: Terms| store.admit_run(run, terms).await.unwrap();
     assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, Admission::Made);
     let before = Admission::MadeBefore(run_id(1));
@@ -74,8 +105,8 @@ async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused() {
     // A key is a name within a team.
     assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, Admission::Made);
     assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, Admission::Made);
-    assert_eq!(ids(&store, "local").await, [4, 1].map(run_id));
-    assert_eq!(ids(&store, "south").await, [3].map(run_id));
+    assert_eq!(ids(&*store, "local").await, [4, 1].map(run_id));
+    assert_eq!(ids(&*store, "south").await, [3].map(run_id));
     // What others have makes nothing ambiguous, and is not found.
     let find =
         async |prefix: &str, name| store.find_runs(prefix, Teams::Only(team(name))).await.unwrap();
@@ -89,9 +120,8 @@ async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused() {
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
 }
 
-#[tokio::test]
-async fn run_of_a_team_or_a_token_that_is_not_there_is_refused() {
-    let store = in_memory(Limits::default()).await;
+async fn run_of_a_team_or_a_token_that_is_not_there_is_refused(place: &dyn Place) {
+    let store = with_token(place, Limits::default()).await;
     let refused = store.create_run(of_team(1, "west")).await;
     assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
     let refused = store.admit_run(of_team(1, "west"), asked("k", "HLXI")).await;
@@ -102,17 +132,16 @@ async fn run_of_a_team_or_a_token_that_is_not_there_is_refused() {
     assert_eq!(store.run(&run_id(1)).await.unwrap(), None);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit() {
-    let place = SqlitePlace::new();
+async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place: &dyn Place) {
     let three = Limits { runs_at_once: Some(3), ..Limits::default() };
-    with_token(three, SqliteStore::open(&place.path()).await.unwrap()).await;
+    // As from several processes: each with a handle of its own.
+    let mut stores = vec![with_token(place, three).await];
+    for _ in 1..8 {
+        stores.push(place.open().await);
+    }
     let start = |number: u32, terms: Terms| {
-        let path = place.path();
-        tokio::spawn(async move {
-            let store = SqliteStore::open(&path).await.unwrap();
-            store.admit_run(of_team(number, "local"), terms).await.unwrap()
-        })
+        let store = Arc::clone(&stores[number as usize % stores.len()]);
+        tokio::spawn(async move { store.admit_run(of_team(number, "local"), terms).await.unwrap() })
     };
     let tasks: Vec<_> = (1..=8).map(|number| start(number, asked("k", "HLXI"))).collect();
     let mut answers = Vec::new();
@@ -137,9 +166,8 @@ async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit() {
     assert_eq!(made, 2);
 }
 
-#[tokio::test]
-async fn runs_that_have_not_ended_count_until_they_do() {
-    let store = in_memory(Limits { runs_at_once: Some(2), ..Limits::default() }).await;
+async fn runs_that_have_not_ended_count_until_they_do(place: &dyn Place) {
+    let store = with_token(place, Limits { runs_at_once: Some(2), ..Limits::default() }).await;
     let start = async |number| store.admit_run(of_team(number, "local"), TODAY).await.unwrap();
     assert_eq!(start(1).await, Admission::Made);
     assert_eq!(start(2).await, Admission::Made);
@@ -155,10 +183,12 @@ async fn runs_that_have_not_ended_count_until_they_do() {
     assert_eq!(start(5).await, Admission::Made);
 }
 
-#[tokio::test]
-async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended() {
+async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended(
+    place: &dyn Place,
+) {
     let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
-    let store = in_memory(Limits { usd_a_day: Some(dollars(1_000)), ..Limits::default() }).await;
+    let store =
+        with_token(place, Limits { usd_a_day: Some(dollars(1_000)), ..Limits::default() }).await;
     let start = async |run| store.admit_run(run, TODAY).await.unwrap();
     let refused = |wanted, left| {
         let (wanted, left, allowed) = (dollars(wanted), dollars(left), dollars(1_000));
@@ -182,12 +212,11 @@ async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_w
     assert_eq!(start(of_team(6, "local")).await, Admission::Refused(uncapped));
 }
 
-#[tokio::test]
-async fn cap_of_a_run_grows_only_into_what_is_left_of_the_day() {
+async fn cap_of_a_run_grows_only_into_what_is_left_of_the_day(place: &dyn Place) {
     let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
     let limits =
         Limits { usd_a_day: Some(dollars(1_000)), runs_at_once: Some(2), ..Limits::default() };
-    let store = in_memory(limits).await;
+    let store = with_token(place, limits).await;
     for number in [1, 2] {
         let made = store.admit_run(capped(number, 400), TODAY).await.unwrap();
         assert_eq!(made, Admission::Made);

@@ -5,5 +5,6 @@ mod admission;
 mod contract;
 mod crash;
 mod model;
+mod real_postgres;
 mod sqlite;
 mod support;

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use moothall_core::RunEvent;
-use moothall_store::{Commit, JournalEntry, RunState, SqliteStore, Store, StoreError};
+use moothall_store::{Commit, JournalEntry, RunState, Store, StoreError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::support::{SqlitePlace, effect_id, entry, event, finished, new_run, run_id};
+use crate::support::{Place, SqlitePlace, effect_id, entry, event, finished, new_run, run_id};
 
 /// What a run is, without a database.
 #[derive(Debug, Default)]
@@ -82,18 +82,28 @@ fn any_commit() -> impl Strategy<Value = Commit> {
 
 #[test]
 fn any_sequence_of_commits_ends_as_in_the_model() {
+    any_sequence_ends_as_in_the_model(&SqlitePlace::new());
+}
+
+mod real_postgres {
+    #[test]
+    fn any_sequence_of_commits_ends_as_in_the_model() {
+        super::any_sequence_ends_as_in_the_model(&crate::support::PgPlace::new());
+    }
+}
+
+fn any_sequence_ends_as_in_the_model(place: &dyn Place) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let place = SqlitePlace::new();
-    let store = runtime.block_on(SqliteStore::open(&place.path())).unwrap();
+    let store = runtime.block_on(place.open());
     let cases = Cell::new(0);
     proptest!(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() },
         |(commits in vec(any_commit(), 1..16))| {
         cases.set(cases.get() + 1);
-        runtime.block_on(check(&store, cases.get(), commits))?;
+        runtime.block_on(check(&*store, cases.get(), commits))?;
     });
 }
 
-async fn check(store: &SqliteStore, case: u32, commits: Vec<Commit>) -> Result<(), TestCaseError> {
+async fn check(store: &dyn Store, case: u32, commits: Vec<Commit>) -> Result<(), TestCaseError> {
     let id = run_id(case);
     store.create_run(new_run(&id)).await.unwrap();
     let mut model = Model::default();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use moothall_core::access::Owner;
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
@@ -11,13 +12,26 @@ use moothall_core::receipt::Timing;
 use moothall_core::{
     Conclusion, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
 };
-use moothall_store::{Commit, JournalEntry, NewRun, RunState, SqliteStore, Store, StoredEvent};
+use moothall_store::{
+    Accounts, Commit, JournalEntry, NewRun, PgAddress, PgStore, RunState, SqliteStore, Store,
+    StoredEvent,
+};
 use serde_json::json;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+/// What a server needs of one store.
+pub(crate) trait Kept: Store + Accounts {}
+
+impl<T: Store + Accounts> Kept for T {}
+
+pub(crate) type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Kept>> + Send + 'a>>;
 
 /// One store that can be opened any number of times, and is empty at first.
 pub(crate) trait Place: Send + Sync {
-    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
+    fn open(&self) -> Opening<'_>;
 }
 
 #[derive(Debug)]
@@ -36,7 +50,7 @@ impl SqlitePlace {
 }
 
 impl Place for SqlitePlace {
-    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+    fn open(&self) -> Opening<'_> {
         Box::pin(async { Arc::new(SqliteStore::open(&self.path()).await.unwrap()) as _ })
     }
 }
@@ -44,16 +58,95 @@ impl Place for SqlitePlace {
 /// All handles are one: nobody else can see what is in memory.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPlace {
-    store: tokio::sync::OnceCell<Arc<SqliteStore>>,
+    store: OnceCell<Arc<SqliteStore>>,
 }
 
 impl Place for MemoryPlace {
-    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+    fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let make = || async { Arc::new(SqliteStore::in_memory().await.unwrap()) };
             Arc::clone(self.store.get_or_init(make).await) as _
         })
     }
+}
+
+/// A database of its own on the server that the gate starts.
+#[derive(Debug)]
+pub(crate) struct PgPlace {
+    server: String,
+    name: String,
+    made: OnceCell<()>,
+}
+
+impl PgPlace {
+    pub(crate) fn new() -> Self {
+        Self::on(&postgres_server())
+    }
+
+    /// On a server with this address.
+    pub(crate) fn on(server: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let (process, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("test_{process}_{next}");
+        Self { server: server.to_owned(), name, made: OnceCell::new() }
+    }
+
+    /// The address of the database.
+    pub(crate) async fn address(&self) -> PgAddress {
+        self.text().await.parse().unwrap()
+    }
+
+    pub(crate) async fn text(&self) -> String {
+        self.made
+            .get_or_init(async || {
+                let make = AssertSqlSafe(format!("CREATE DATABASE {}", self.name));
+                let mut server = raw_postgres(&self.server).await;
+                sqlx::raw_sql(make).execute(&mut server).await.unwrap();
+            })
+            .await;
+        let (server, _) = self.server.rsplit_once('/').unwrap();
+        format!("{server}/{}", self.name)
+    }
+
+    pub(crate) async fn store(&self) -> PgStore {
+        PgStore::open(&self.address().await, 4).await.unwrap()
+    }
+}
+
+impl Place for PgPlace {
+    fn open(&self) -> Opening<'_> {
+        Box::pin(async { Arc::new(self.store().await) as _ })
+    }
+}
+
+impl Drop for PgPlace {
+    fn drop(&mut self) {
+        let (server, name) = (self.server.clone(), self.name.clone());
+        // A test that fails leaves its database to whoever ends the server.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+                let options: PgConnectOptions = server.parse().unwrap();
+                if let Ok(mut server) = options.connect().await {
+                    sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut server).await.ok();
+                }
+            });
+        });
+        dropping.join().ok();
+    }
+}
+
+/// The address of the server that tests use.
+pub(crate) fn postgres_server() -> String {
+    std::env::var("MOOTHALL_TEST_POSTGRES").expect(
+        "this test needs a PostgreSQL server: start one with `bash tools/postgres/up.sh` and set \
+         MOOTHALL_TEST_POSTGRES to the address that it prints behind READY",
+    )
+}
+
+pub(crate) async fn raw_postgres(address: &str) -> PgConnection {
+    address.parse::<PgConnectOptions>().unwrap().connect().await.unwrap()
 }
 
 pub(crate) fn run_id(number: u32) -> RunId {

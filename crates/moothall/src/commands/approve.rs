@@ -18,7 +18,7 @@ pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
     logging::start(&loaded.resolved.config.log, global.verbose);
     let by = own_words::who(&loaded, args.by.as_deref(), "approves")?;
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         let (store, id) = (&*local.store, local::short(&row.run_id).to_owned());
         if row.workflow != Consult::NAME {
             let words = format!("run {} is no consultation: it has no moves", row.run_id);

@@ -10,6 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 use super::{Interruptible, block_on, words};
 use crate::archive::{self, Manifest};
 use crate::args::{BackupArgs, Global};
+use crate::database::Database;
 use crate::error::{CliError, Exit};
 use crate::local::{self, FILE_NAME};
 use crate::{config, logging, terminal};
@@ -17,6 +18,9 @@ use crate::{config, logging, terminal};
 pub(super) fn run(global: &Global, args: &BackupArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
+    if let Some(database) = Database::of(&loaded)? {
+        return Err(database.not_a_file().into());
+    }
     let database = loaded.places.folders.data.join(FILE_NAME);
     if database.symlink_metadata().is_err() {
         return Err(CliError::usage("there is no run to back up")

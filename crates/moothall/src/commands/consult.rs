@@ -91,7 +91,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             consent(&context, &bill, args).await?;
         }
         ready.expect();
-        let local = Local::open(&context.loaded.places.folders).await?;
+        let local = Local::open(&context.loaded).await?;
         let title = title(&kept.consult, evidence.as_ref());
         let model = &kept.consult.models.default;
         let new = local::new_run(Consult::NAME, &title, model, serde_json::to_value(&kept)?)?;

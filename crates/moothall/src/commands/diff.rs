@@ -22,8 +22,7 @@ pub(super) fn run(global: &Global, args: &DiffArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let folders = &loaded.places.folders;
-        let local = Local::open_existing(folders).await?;
+        let local = Local::open_existing(&loaded).await?;
         let local = local.ok_or_else(|| no_such_run(&args.before))?;
         let (before, after) = (read(&local, &args.before).await?, read(&local, &args.after).await?);
         let diff = consult_diff(&before.1.view, &after.1.view);

@@ -3,7 +3,7 @@
 mod clients;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
 use moothall_sandbox::{EngineName, ProbeReport, ProbedEngine, SandboxError, choose};
@@ -12,14 +12,55 @@ use serde_json::{Value, json};
 use self::clients::{WayAround, ways_around};
 use super::{Interruptible, block_on};
 use crate::args::{DoctorArgs, Global};
-use crate::config;
+use crate::config::{self, Loaded};
+use crate::database::Database;
 use crate::error::{CliError, Exit};
 use crate::isolation;
+use crate::local::{self, FILE_NAME};
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
 
 /// The image that probes run in.
 const IMAGE: &str = "python";
+
+/// Where runs are kept.
+enum RunsIn {
+    File(PathBuf),
+    Database { place: String, tls: &'static str, server: String },
+}
+
+impl RunsIn {
+    /// Opens a database that is configured: whatever is wrong with it is said here.
+    async fn found(loaded: &Loaded) -> Result<Self, CliError> {
+        let Some(database) = Database::of(loaded)? else {
+            return Ok(Self::File(loaded.places.folders.data.join(FILE_NAME)));
+        };
+        let (place, tls) = (database.address.place(), database.address.tls());
+        let store = database.open().await?;
+        let server = store.server_version().await.map_err(local::broken)?;
+        store.close().await;
+        Ok(Self::Database { place, tls, server })
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::File(path) => json!({ "file": path }),
+            Self::Database { place, tls, server } => {
+                json!({ "database": place, "tls": tls, "postgresql": server })
+            }
+        }
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Self::File(path) => format!("runs: the file {}\n", path.display()),
+            Self::Database { place, tls, server } => {
+                let server = harmless_line(server);
+                format!("runs: the database {place}, PostgreSQL {server}, TLS {tls}\n")
+            }
+        }
+    }
+}
 
 /// What was found out about one engine.
 struct Checked {
@@ -39,6 +80,8 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     // Without the image nothing can be tried, and every engine would say the same.
     host.images().find(IMAGE).map_err(isolation::failure)?;
     let work = async {
+        // First: it takes a moment, and whoever asks about sandboxes waits for them anyway.
+        let runs_in = RunsIn::found(&loaded).await?;
         let mut checked = Vec::new();
         for name in EngineName::ALL {
             if !args.json {
@@ -50,11 +93,12 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
             };
             checked.push(Checked { name, found });
         }
-        checked
+        Ok::<_, CliError>((runs_in, checked))
     };
-    let Interruptible::Done(checked) = block_on(work)? else {
+    let Interruptible::Done(found) = block_on(work)? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
+    let (runs_in, checked) = found?;
     let probed: Vec<ProbedEngine> =
         checked.iter().filter_map(|checked| checked.found.as_ref().ok().cloned()).collect();
     let chosen = choose(&probed, &policy);
@@ -69,10 +113,12 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
             "ways_around": around.iter().map(|way| json!({
                 "file": way.file, "server": way.server,
             })).collect::<Vec<_>>(),
+            "runs": runs_in.json(),
         });
         terminal::print(&format!("{report:#}\n"))?;
     } else {
-        terminal::print(&table(&checked, chosen.as_ref().ok(), &images))?;
+        let text = table(&checked, chosen.as_ref().ok(), &images) + &runs_in.line();
+        terminal::print(&text)?;
     }
     match chosen {
         Ok(_) => Ok(Exit::Fine),

@@ -23,7 +23,7 @@ pub(super) fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         // Ctrl-C is how a person stops following; it is no failure and needs no words.
         match interruptible(print_all(&*local.store, &row.run_id, args)).await {
             Interruptible::Done(printed) => printed.map(|()| Exit::Fine),

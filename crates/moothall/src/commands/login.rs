@@ -21,7 +21,7 @@ pub(super) fn run(global: &Global, args: &LoginArgs) -> anyhow::Result<Exit> {
             .into());
     }
     runtime()?.block_on(async {
-        let local = Local::open(&loaded.places.folders).await?;
+        let local = Local::open(&loaded).await?;
         let made = login_code(local.accounts(), args.team.clone(), args.scope).await;
         local.close().await;
         let link = login_link(origin, &made.map_err(refusal)?);

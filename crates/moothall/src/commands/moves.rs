@@ -26,7 +26,7 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         let run_id = &row.run_id;
         refuse_others(&row)?;
         let wanted = changes(&loaded, args)?;

@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, args: &PauseArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         let now = pause(&local, &row).await?;
         let id = local::short(&row.run_id);
         if args.json {
@@ -70,7 +70,7 @@ async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<Now> {
         state if state.is_terminal() => return Ok(Now::Over(state)),
         RunState::Paused => return Ok(Now::Still),
         // Whoever drove it is gone: it stands still, and a wish would stop the next one.
-        _ if !local.is_driven(run_id) => return Ok(Now::Still),
+        _ if !local.is_driven(run_id).await? => return Ok(Now::Still),
         _ => {}
     }
     match store.ask(run_id, Wish::Pause).await {
@@ -87,7 +87,7 @@ async fn until_still(local: &Local, store: &dyn Store, run_id: &RunId) -> Result
         match row.map(|row| row.state) {
             Some(RunState::Paused) | None => return Ok(Now::Still),
             Some(state) if state.is_terminal() => return Ok(Now::Over(state)),
-            Some(_) if !local.is_driven(run_id) => return Ok(Now::Still),
+            Some(_) if !local.is_driven(run_id).await? => return Ok(Now::Still),
             Some(_) => tokio::time::sleep(LOOK_AGAIN).await,
         }
     }

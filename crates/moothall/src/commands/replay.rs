@@ -31,7 +31,7 @@ pub(super) fn run(global: &Global, args: &ReplayArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         let id = local::short(&row.run_id);
         if row.outcome.is_none() {
             return Err(CliError::usage(format!("run {} has not come to an end", row.run_id))

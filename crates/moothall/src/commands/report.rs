@@ -23,7 +23,7 @@ pub(super) fn run(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let record = runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)
     })?;
     if record.row.workflow != Consult::NAME {

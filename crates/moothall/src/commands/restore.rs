@@ -10,6 +10,7 @@ use tempfile::{Builder, TempDir};
 use super::{runtime, words};
 use crate::archive::{self, Manifest};
 use crate::args::{Global, RestoreArgs};
+use crate::database::Database;
 use crate::error::{CliError, Exit};
 use crate::folders::{DATA_DIR_VARIABLE, Folders};
 use crate::local::{self, FILE_NAME, Local};
@@ -18,6 +19,9 @@ use crate::{config, logging, terminal};
 pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
+    if let (Some(database), None) = (Database::of(&loaded)?, &args.into) {
+        return Err(database.not_a_file().into());
+    }
     let in_use = &loaded.places.folders;
     let folders = match &args.into {
         Some(folder) if !is_same(folder, &in_use.data) => {
@@ -101,10 +105,10 @@ async fn put_aside(folders: &Folders, database: &Path) -> Result<Option<PathBuf>
         CliError::failed(format!("another program has {} open", database.display()))
             .with_hint("close it, and try again")
     };
-    if let Some(local) = Local::open_existing(folders).await? {
+    if let Some(local) = Local::open_existing_file(folders).await? {
         let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
         for row in local.store.runs(filter).await.map_err(local::broken)? {
-            if local.is_driven(&row.run_id) {
+            if local.is_driven(&row.run_id).await? {
                 let id = local::short(&row.run_id);
                 return Err(CliError::failed(format!("a process drives run {}", row.run_id))
                     .with_hint(format!("let it stand still first: `moothall pause {id}`")));

@@ -22,7 +22,7 @@ pub(super) fn run(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     // Only the folders are needed to find the run; what it was started with says the rest.
     let loaded = crate::config::load(global.config.as_deref(), toml::Table::new())?;
     let runtime = runtime()?;
-    let (local, row) = runtime.block_on(open_and_find(&loaded.places.folders, &args.run))?;
+    let (local, row) = runtime.block_on(open_and_find(&loaded, &args.run))?;
     refuse_if_over(&row)?;
     let found = Found { runtime, local, row };
     match found.row.workflow.as_str() {

@@ -85,7 +85,7 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
 
     runtime()?.block_on(async {
         let ready = Box::pin(prepare(&context, &kept, &model, &view)).await?;
-        let local = Local::open(&context.loaded.places.folders).await?;
+        let local = Local::open(&context.loaded).await?;
         let title = words::cut(&wanted.task, TITLE_CHARS);
         let new = local::new_run(Reflexion::NAME, &title, &model, serde_json::to_value(&kept)?)?;
         let run_id = new.run_id.clone();

@@ -21,18 +21,21 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     match &args.command {
-        Some(RunsCommand::Rm(args)) => return remove::remove(&loaded.places.folders, args),
-        Some(RunsCommand::Prune(args)) => return remove::prune(&loaded.places.folders, args),
+        Some(RunsCommand::Rm(args)) => return remove::remove(&loaded, args),
+        Some(RunsCommand::Prune(args)) => return remove::prune(&loaded, args),
         None => {}
     }
     let rows = runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(&loaded.places.folders).await? else {
+        let Some(local) = Local::open_existing(&loaded).await? else {
             return Ok(Vec::new());
         };
         let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
+        let open = rows.iter().filter(|row| !row.state.is_terminal());
+        let open: Vec<_> = open.map(|row| row.run_id.clone()).collect();
+        let driven = local.driven(&open).await.map_err(local::broken)?;
         let look = |row: RunRow| {
-            let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
+            let is_driven = driven.contains(&row.run_id);
             (row, is_driven)
         };
         anyhow::Ok(rows.into_iter().map(look).collect::<Vec<_>>())

@@ -51,7 +51,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let runtime = runtime
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
-        let local = Arc::new(Local::open(&loaded.places.folders).await?);
+        let local = Arc::new(Local::open(&loaded).await?);
         let listener = listen(args.addr).await?;
         let address = listener.local_addr().unwrap_or(args.addr);
         let closing = CancellationToken::new();

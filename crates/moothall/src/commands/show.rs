@@ -23,9 +23,9 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let (local, row) = open_and_find(&loaded.places.folders, &args.run).await?;
+        let (local, row) = open_and_find(&loaded, &args.run).await?;
         let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
-        let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
+        let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id).await?;
         if let Some(path) = &args.receipt {
             files::write_receipt(path, &receipt(&record)?)?;
         }

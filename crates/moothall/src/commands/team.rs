@@ -17,7 +17,7 @@ pub(super) fn run(global: &Global, command: &TeamCommand) -> anyhow::Result<Exit
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let local = Local::open(&loaded.places.folders).await?;
+        let local = Local::open(&loaded).await?;
         match command {
             TeamCommand::Create { name, json } => {
                 local.accounts().create_team(name, now_ms()).await.map_err(refusal)?;

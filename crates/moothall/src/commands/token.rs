@@ -22,7 +22,7 @@ pub(super) fn run(global: &Global, command: &TokenCommand) -> anyhow::Result<Exi
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let local = Local::open(&loaded.places.folders).await?;
+        let local = Local::open(&loaded).await?;
         match command {
             TokenCommand::Create(args) => create(local.accounts(), args).await?,
             TokenCommand::List { team, json } => {

@@ -74,6 +74,10 @@ desktop = false  # default
 # webhook is not set
 # webhook_secret_env is not set
 
+[store]
+# url is not set
+connections = 8  # default
+
 [log]
 level = "info"  # from MOOTHALL_LOG__LEVEL
 format = "pretty"  # default
@@ -106,6 +110,8 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "notify.desktop", "value": false, "origin": { "from": "default" } },
         { "key": "notify.webhook", "value": null, "origin": { "from": "default" } },
         { "key": "notify.webhook_secret_env", "value": null, "origin": { "from": "default" } },
+        { "key": "store.url", "value": null, "origin": { "from": "default" } },
+        { "key": "store.connections", "value": 8, "origin": { "from": "default" } },
         { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },
         { "key": "log.format", "value": "pretty", "origin": { "from": "default" } },
     ]);

@@ -12,6 +12,7 @@ use super::file::line_of;
 use super::problem::{ConfigError, Problem};
 use super::schema::{Kind, Node};
 use super::{Origin, hints};
+use crate::database::DATABASE_URL_VARIABLE;
 use crate::folders::DATA_DIR_VARIABLE;
 
 /// The variable that names the configuration file.
@@ -20,7 +21,7 @@ pub const CONFIG_VARIABLE: &str = "MOOTHALL_CONFIG";
 pub(crate) const PREFIX: &str = "MOOTHALL_";
 
 /// Variables that are not configuration keys.
-const RESERVED: [&str; 2] = [CONFIG_VARIABLE, DATA_DIR_VARIABLE];
+const RESERVED: [&str; 3] = [CONFIG_VARIABLE, DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE];
 /// Beginnings of variables that steer the test suite and the build.
 const IGNORED: [&str; 2] = ["MOOTHALL_TEST_", "MOOTHALL_REQUIRE_"];
 

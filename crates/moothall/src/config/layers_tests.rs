@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, NotifySection, OnFailure,
+    LogLevel, LogSection, NotifySection, OnFailure, StoreSection,
 };
 use super::*;
 
@@ -84,6 +84,7 @@ fn nothing_configured_gives_the_defaults() {
                 www_url: "https://www.sec.gov".to_owned(),
             },
             notify: NotifySection { desktop: false, webhook: None, webhook_secret_env: None },
+            store: StoreSection { url: None, connections: 8 },
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
     );
@@ -482,6 +483,8 @@ fn every_value_remembers_where_it_came_from() {
             entry("notify.desktop", Some(Value::Boolean(false)), Origin::Default),
             entry("notify.webhook", None, Origin::Default),
             entry("notify.webhook_secret_env", None, Origin::Default),
+            entry("store.url", None, Origin::Default),
+            entry("store.connections", Some(Value::Integer(8)), Origin::Default),
             entry(
                 "log.level",
                 text("debug"),

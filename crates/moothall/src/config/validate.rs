@@ -12,6 +12,7 @@ use super::hints;
 use super::layers::{Origin, Origins};
 use super::problem::Problem;
 use super::schema::dotted;
+use crate::database;
 
 pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -55,6 +56,14 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
             "it takes the name of a variable, such as \"HOOK_SECRET\", never the secret itself";
         let fault = "is not the name of an environment variable";
         report(&["notify", "webhook_secret_env"], fault, hint.to_owned());
+    }
+    if let Some(Err(fault)) = config.store.url.as_deref().map(database::check_setting) {
+        let hint = format!(
+            "write it like \"postgres://user@host/database\"; a password belongs into ~/.pgpass, or \
+             the whole address into `{}`",
+            database::DATABASE_URL_VARIABLE
+        );
+        report(&["store", "url"], &fault, hint);
     }
     // A catalog of the user's own may define further providers; then only its reader can say which
     // exist.

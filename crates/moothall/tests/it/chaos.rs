@@ -70,9 +70,28 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
 }
 
 /// What a run leaves behind, without what may differ between equal runs.
-struct Left {
-    events: BTreeMap<String, RunEventBody>,
-    receipt: Receipt,
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) events: BTreeMap<String, RunEventBody>,
+    pub(crate) receipt: Receipt,
+}
+
+impl Left {
+    pub(crate) fn of(record: RunRecord) -> Self {
+        let numbers: Vec<u64> = record.events.iter().map(|stored| stored.seq).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
+        let mut receipt = record.receipt().unwrap_or_else(|| panic!("{:?}", record.row.state));
+        let mut events = BTreeMap::new();
+        for stored in record.events {
+            let key = stored.event.key;
+            assert_eq!(events.insert(key.clone(), stored.event.body), None, "{key} stands twice");
+        }
+        // Times and the id are not part of what is compared.
+        receipt.notes.run_id = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
+        receipt.notes.started_at_ms = 0;
+        receipt.notes.timing.clear();
+        Self { events, receipt }
+    }
 }
 
 /// One consultation, over the lives of its processes.
@@ -196,19 +215,7 @@ impl Run {
         assert_eq!(found.len(), 1, "there is one run");
         let record = RunRecord::read(&store, &found[0].run_id).await.unwrap();
         store.close().await;
-        let numbers: Vec<u64> = record.events.iter().map(|stored| stored.seq).collect();
-        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
-        let mut receipt = record.receipt().unwrap_or_else(|| panic!("{:?}", found[0].state));
-        let mut events = BTreeMap::new();
-        for stored in record.events {
-            let key = stored.event.key;
-            assert_eq!(events.insert(key.clone(), stored.event.body), None, "{key} stands twice");
-        }
-        // Times and the id are not part of what is compared.
-        receipt.notes.run_id = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
-        receipt.notes.started_at_ms = 0;
-        receipt.notes.timing.clear();
-        Left { events, receipt }
+        Left::of(record)
     }
 }
 

@@ -32,6 +32,7 @@ mod real_chaos;
 mod real_drafts;
 mod real_exec;
 mod real_mcp;
+mod real_postgres;
 mod real_sandbox;
 mod report;
 mod runs;

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use moothall_engine::{EngineError, RunLock};
+use moothall_engine::EngineError;
 use moothall_store::{RunFilter, RunRow, Teams};
 use serde_json::{Value, json};
 
 use super::run_json;
 use crate::args::{DeleteFlags, PruneArgs, RemoveArgs};
 use crate::commands::{question, resume, runtime, words};
+use crate::config::Loaded;
 use crate::error::{CliError, Exit};
-use crate::folders::Folders;
-use crate::local::{self, Local};
+use crate::local::{self, DriverLock, Local};
 use crate::terminal::{self, DIM};
 
 /// The longest title in a list.
@@ -23,13 +23,13 @@ struct Doomed {
     row: RunRow,
     bytes: u64,
     /// Of a run that could go on: so that nobody goes on with it meanwhile.
-    _lock: Option<RunLock>,
+    _lock: Option<DriverLock>,
 }
 
 /// Deletes the runs that were named: all of them, or none.
-pub(super) fn remove(folders: &Folders, args: &RemoveArgs) -> anyhow::Result<Exit> {
+pub(super) fn remove(loaded: &Loaded, args: &RemoveArgs) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(folders).await? else {
+        let Some(local) = Local::open_existing(loaded).await? else {
             let first = args.runs.first().map(String::as_str).unwrap_or_default();
             return Err(local::no_such_run(first).into());
         };
@@ -40,7 +40,7 @@ pub(super) fn remove(folders: &Folders, args: &RemoveArgs) -> anyhow::Result<Exi
                 continue;
             }
             if !row.state.is_terminal() && !args.how.force {
-                return Err(could_go_on(&local, &row).into());
+                return Err(could_go_on(&local, &row).await?.into());
             }
             match doom(&local, row).await {
                 Ok(found) => doomed.push(found),
@@ -53,10 +53,10 @@ pub(super) fn remove(folders: &Folders, args: &RemoveArgs) -> anyhow::Result<Exi
 }
 
 /// Deletes what is old, and leaves what a process drives.
-pub(super) fn prune(folders: &Folders, args: &PruneArgs) -> anyhow::Result<Exit> {
+pub(super) fn prune(loaded: &Loaded, args: &PruneArgs) -> anyhow::Result<Exit> {
     let wanted = if args.dry_run { Wanted::Report } else { Wanted::Deletion };
     runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(folders).await? else {
+        let Some(local) = Local::open_existing(loaded).await? else {
             return nothing(&args.how);
         };
         let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
@@ -158,11 +158,11 @@ fn nothing(how: &DeleteFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn could_go_on(local: &Local, row: &RunRow) -> CliError {
-    let state = words::state(row, local.is_driven(&row.run_id));
+async fn could_go_on(local: &Local, row: &RunRow) -> Result<CliError, CliError> {
+    let state = words::state(row, local.is_driven(&row.run_id).await?);
     let id = local::short(&row.run_id);
-    CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
-        .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`"))
+    Ok(CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
+        .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`")))
 }
 
 fn list(doomed: &[Doomed]) -> String {

@@ -1,6 +1,6 @@
 //! The program behind the server: configuration, keys, models, sandboxes, and the runs it drives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use moothall_core::model::ModelName;
 use moothall_core::reflexion::Reflexion;
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
-use moothall_engine::{Ended, EngineError, RunLock, cancel};
+use moothall_engine::{Ended, EngineError, cancel};
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
     TickerList,
@@ -31,7 +31,7 @@ use crate::commands::{consult, facts, moves, run};
 use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
 use crate::isolation::NO_SANDBOX;
-use crate::local::{self, Local, now_ms};
+use crate::local::{self, DriverLock, Local, now_ms};
 use crate::notice::{self, News};
 use crate::pace::Pace;
 
@@ -194,7 +194,7 @@ impl ProgramDesk {
     }
 
     /// Drives a run in a task of its own.
-    fn drive(&self, run_id: RunId, lock: RunLock, context: Context, opened: Opened) {
+    fn drive(&self, run_id: RunId, lock: DriverLock, context: Context, opened: Opened) {
         let (store, feed) = (self.local.store.clone(), Arc::clone(&self.feed));
         let (pace, run) = (self.pace, run_id.clone());
         let driven = async move {
@@ -293,8 +293,8 @@ impl Desk for ProgramDesk {
         Box::pin(async move { self.end(row).await.map_err(|error| self.problem(error)) })
     }
 
-    fn is_driven(&self, run_id: &RunId) -> bool {
-        self.local.is_driven(run_id)
+    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>> {
+        Box::pin(async move { Ok(self.local.driven(&ids).await?) })
     }
 
     fn moves(&self, row: RunRow, change: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {

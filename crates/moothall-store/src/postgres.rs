@@ -1,0 +1,528 @@
+//! The store in a PostgreSQL database.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use moothall_core::access::Excess;
+use moothall_core::consult::{Approval, Change};
+use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
+use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
+use uuid::Uuid;
+
+use self::watch::Watch;
+use crate::prepared::Prepared;
+use crate::rows::{self, Record as _, is_a_record, to_sql};
+use crate::rules::{self, CANDIDATES};
+use crate::{
+    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+};
+
+mod accounts;
+mod address;
+mod admit;
+mod artifacts;
+mod changes;
+mod commit;
+mod driving;
+mod open;
+mod space;
+mod watch;
+
+pub use self::address::{InvalidPgAddress, PgAddress};
+pub use self::driving::PgDriving;
+
+/// How long a request stands in the queue of its own process for a connection. A server that is
+/// starting again is waited for as long.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a request is made again that a restart of the server or a change of its primary broke.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The first pause before it is made again; each one is twice as long as the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A connection that nobody needed for so long is given back: servers have few.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// The columns of a run as [`rows::run_row`] reads them.
+macro_rules! run_columns {
+    () => {
+        "run_id::text, team, token_id, cap_micro_usd, workflow, title, input, model, build,
+         created_at_ms, state, updated_at_ms, head, outcome, spent"
+    };
+}
+
+/// The store in a PostgreSQL database, for many processes on many machines.
+///
+/// Not through a pooler that gives a transaction any connection: settings of a session, prepared
+/// statements and `LISTEN` do not work there.
+#[derive(Debug)]
+pub struct PgStore {
+    address: PgAddress,
+    pool: PgPool,
+    watch: Watch,
+    holder: driving::Holder,
+}
+
+impl PgStore {
+    /// Opens the database with at most so many connections. If our tables are missing they are made,
+    /// in a schema of their own; older ones are brought up to date.
+    ///
+    /// Errors: [`StoreError::Unsuitable`], [`StoreError::ForeignDatabase`],
+    /// [`StoreError::NewerFormat`] and [`StoreError::Unreachable`] leave the database as it was.
+    pub async fn open(address: &PgAddress, connections: u32) -> Result<Self, StoreError> {
+        open::prepare(address).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(connections.max(1))
+            .acquire_timeout(QUEUE_TIMEOUT)
+            .idle_timeout(IDLE)
+            .connect_lazy_with(address.options());
+        let watch = Watch::new(&pool, address.options());
+        let holder = driving::Holder::default();
+        Ok(Self { address: address.clone(), pool, watch, holder })
+    }
+
+    /// Where the database is, as `host:port/database`.
+    pub fn place(&self) -> String {
+        self.address.place()
+    }
+
+    /// The version of the server, in its own words.
+    pub async fn server_version(&self) -> Result<String, StoreError> {
+        sqlx::query_scalar("SHOW server_version")
+            .fetch_one(&self.pool)
+            .await
+            .map_err(database_error)
+    }
+
+    /// Takes the right to drive a run; nothing where a process has it, on whatever machine.
+    pub async fn drive(&self, id: &RunId) -> Result<Option<PgDriving>, StoreError> {
+        self.holder.drive(&self.address.options(), id).await
+    }
+
+    /// Which of these runs a process drives at the moment, on whatever machine.
+    pub async fn driven(&self, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
+        driving::driven(&self.pool, ids).await
+    }
+
+    /// Gives all connections back once the requests under way are done.
+    pub async fn close(&self) {
+        self.watch.close().await;
+        self.pool.close().await;
+    }
+
+    /// An empty answer means that there is nothing, or that there is no such run.
+    async fn or_unknown(&self, id: &RunId, rows: Vec<PgRow>) -> Result<Vec<PgRow>, StoreError> {
+        if rows.is_empty() {
+            sqlx::query("SELECT 1 FROM runs WHERE run_id = $1")
+                .bind(key(id)?)
+                .fetch_optional(&self.pool)
+                .await
+                .map_err(database_error)?
+                .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Makes a request again while the server is away. Only for those that may be repeated.
+async fn patiently<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, StoreError>
+where
+    Asked: Future<Output = Result<T, StoreError>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match ask().await {
+            Err(StoreError::Unreachable(_)) if Instant::now() + pause < deadline => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// The id as the database knows it.
+fn key(id: &RunId) -> Result<Uuid, StoreError> {
+    id.as_str().parse().map_err(|_| StoreError::Misfit("the id of the run is not a UUID"))
+}
+
+/// How the row of a run is held until the end of a transaction.
+#[derive(Debug, Clone, Copy)]
+enum Hold {
+    /// Nobody else writes to the run.
+    Alone,
+    /// Others may hold it as well; it neither ends nor goes away meanwhile.
+    Shared,
+}
+
+/// The run's row as a request finds it.
+struct Found {
+    head: i64,
+    state: RunState,
+    spent: Option<String>,
+}
+
+/// Holds the row of a run.
+async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<Found, StoreError> {
+    let statement = match hold {
+        Hold::Alone => "SELECT head, state, spent FROM runs WHERE run_id = $1 FOR NO KEY UPDATE",
+        Hold::Shared => "SELECT head, state, spent FROM runs WHERE run_id = $1 FOR SHARE",
+    };
+    let row = sqlx::query(statement)
+        .bind(key(id)?)
+        .fetch_optional(connection)
+        .await
+        .map_err(database_error)?
+        .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+    Ok(Found {
+        head: row.number("head")?,
+        state: rows::run_state(&row)?,
+        spent: row.optional_text("spent")?.map(str::to_owned),
+    })
+}
+
+/// The first and the last id that begin so; nothing where no id does.
+fn ids_that_begin(prefix: &str) -> Option<(Uuid, Uuid)> {
+    let filled = |rest: &str| {
+        let text = format!("{prefix}{}", rest.get(prefix.len()..)?);
+        // What is read as an id in another spelling is not one of ours.
+        text.parse::<RunId>().ok()?;
+        text.parse().ok()
+    };
+    let first = filled("00000000-0000-0000-0000-000000000000")?;
+    Some((first, filled("ffffffff-ffff-ffff-ffff-ffffffffffff")?))
+}
+
+impl Store for PgStore {
+    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let mut transaction = self.pool.begin().await.map_err(database_error)?;
+            admit::make(&mut transaction, &run).await?;
+            transaction.commit().await.map_err(database_error)
+        })
+    }
+
+    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
+        Box::pin(async move { admit::admit(&self.pool, &run, &terms).await })
+    }
+
+    fn change_cap(
+        &self,
+        id: &RunId,
+        cap: Option<MicroUsd>,
+        day_began_at_ms: u64,
+    ) -> StoreFuture<'_, Result<(), Excess>> {
+        let id = id.clone();
+        Box::pin(async move { admit::change_cap(&self.pool, &id, cap, day_began_at_ms).await })
+    }
+
+    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
+        let id = id.clone();
+        Box::pin(patiently(move || {
+            let id = id.clone();
+            async move {
+                let row =
+                    sqlx::query(concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = $1"))
+                        .bind(key(&id)?)
+                        .fetch_optional(&self.pool)
+                        .await
+                        .map_err(database_error)?;
+                row.as_ref().map(rows::run_row).transpose()
+            }
+        }))
+    }
+
+    fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
+        Box::pin(async move {
+            let rows = sqlx::query(concat!(
+                "SELECT ",
+                run_columns!(),
+                " FROM runs WHERE ($1::text IS NULL OR state = $1)
+                    AND ($3::text IS NULL OR team = $3)
+                  ORDER BY created_at_ms DESC, runs.run_id DESC LIMIT $2"
+            ))
+            .bind(filter.state.map(RunState::as_str))
+            .bind(i64::from(filter.limit))
+            .bind(filter.teams.only())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(database_error)?;
+            rows.iter().map(rows::run_row).collect()
+        })
+    }
+
+    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let count: i64 = sqlx::query_scalar("SELECT count(*) FROM runs WHERE state = $1")
+                .bind(state.as_str())
+                .fetch_one(&self.pool)
+                .await
+                .map_err(database_error)?;
+            rows::unsigned(count)
+        })
+    }
+
+    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
+        let range = ids_that_begin(prefix);
+        Box::pin(async move {
+            let Some((first, last)) = range else { return Ok(RunMatch::None) };
+            let ids: Vec<String> = sqlx::query_scalar(
+                "SELECT run_id::text FROM runs WHERE run_id BETWEEN $1 AND $2
+                   AND ($4::text IS NULL OR team = $4)
+                 ORDER BY created_at_ms DESC, runs.run_id DESC LIMIT $3",
+            )
+            .bind(first)
+            .bind(last)
+            .bind(i64::from(CANDIDATES))
+            .bind(teams.only())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(database_error)?;
+            rules::run_match(&ids)
+        })
+    }
+
+    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let prepared = Prepared::new(commit)?;
+            let stored = patiently(|| commit::write(&self.pool, &id, &prepared)).await?;
+            if !stored.is_empty() {
+                self.watch.tell();
+            }
+            Ok(stored)
+        })
+    }
+
+    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let ask = || async {
+                let rows = sqlx::query(
+                    "SELECT effect_id, encode(request_sha256, 'hex') AS request_sha256, latency_ms,
+                            tries, result
+                     FROM journal WHERE run_id = $1",
+                )
+                .bind(key(&id)?)
+                .fetch_all(&self.pool)
+                .await
+                .map_err(database_error)?;
+                self.or_unknown(&id, rows).await
+            };
+            patiently(ask).await?.iter().map(rows::journal_entry).collect()
+        })
+    }
+
+    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let ask = || async {
+                let rows = sqlx::query(
+                    "SELECT seq, key, at_ms, body FROM events
+                     WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+                )
+                .bind(key(&id)?)
+                .bind(i64::try_from(after).unwrap_or(i64::MAX))
+                .bind(i64::from(limit))
+                .fetch_all(&self.pool)
+                .await
+                .map_err(database_error)?;
+                self.or_unknown(&id, rows).await
+            };
+            patiently(ask).await?.iter().map(rows::stored_event).collect()
+        })
+    }
+
+    fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
+        Box::pin(async move {
+            let keys = ids.iter().map(key).collect::<Result<Vec<Uuid>, _>>()?;
+            let rows: Vec<(String, i64)> =
+                sqlx::query_as("SELECT run_id::text, head FROM runs WHERE run_id = ANY ($1)")
+                    .bind(keys)
+                    .fetch_all(&self.pool)
+                    .await
+                    .map_err(database_error)?;
+            let head = |(id, head): &(String, i64)| Ok((rows::run_id(id)?, rows::unsigned(*head)?));
+            rows.iter().map(head).collect()
+        })
+    }
+
+    fn movement(
+        &self,
+        seen: u64,
+        look_again: Duration,
+    ) -> Pin<Box<dyn Future<Output = u64> + Send + '_>> {
+        Box::pin(self.watch.movement(seen, look_again))
+    }
+
+    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
+        let id = id.clone();
+        Box::pin(async move { patiently(|| artifacts::keep(&self.pool, &id, content)).await })
+    }
+
+    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
+        let (id, sha256) = (id.clone(), *sha256);
+        Box::pin(async move {
+            let found = patiently(|| artifacts::find(&self.pool, &id, &sha256)).await?;
+            if found.is_none() {
+                self.or_unknown(&id, Vec::new()).await?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            let mut transaction = self.pool.begin().await.map_err(database_error)?;
+            let Found { state, .. } = hold(&mut transaction, &id, Hold::Shared).await?;
+            if state.is_terminal() {
+                return Err(StoreError::RunEnded { run_id: id, state });
+            }
+            sqlx::query(
+                "INSERT INTO wishes (run_id, wish) VALUES ($1, $2)
+                 ON CONFLICT (run_id, wish) DO NOTHING",
+            )
+            .bind(key(&id)?)
+            .bind(wish.as_str())
+            .execute(&mut *transaction)
+            .await
+            .map_err(database_error)?;
+            transaction.commit().await.map_err(database_error)
+        })
+    }
+
+    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            let done = sqlx::query("DELETE FROM wishes WHERE run_id = $1 AND wish = $2")
+                .bind(key(&id)?)
+                .bind(wish.as_str())
+                .execute(&self.pool)
+                .await
+                .map_err(database_error)?;
+            if done.rows_affected() == 0 {
+                self.or_unknown(&id, Vec::new()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let ask = || async {
+                let rows = sqlx::query("SELECT wish FROM wishes WHERE run_id = $1")
+                    .bind(key(&id)?)
+                    .fetch_all(&self.pool)
+                    .await
+                    .map_err(database_error)?;
+                self.or_unknown(&id, rows).await
+            };
+            patiently(ask).await?.iter().map(rows::wish).collect()
+        })
+    }
+
+    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move {
+            rules::check_approval(&approval)?;
+            let mut transaction = self.pool.begin().await.map_err(database_error)?;
+            hold(&mut transaction, &id, Hold::Shared).await?;
+            sqlx::query(
+                "INSERT INTO approvals (run_id, move_id, approved_by, note, at_ms)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run_id, move_id) DO NOTHING",
+            )
+            .bind(key(&id)?)
+            .bind(approval.move_id)
+            .bind(approval.by)
+            .bind(approval.note)
+            .bind(to_sql(approval.at_ms)?)
+            .execute(&mut *transaction)
+            .await
+            .map_err(database_error)?;
+            transaction.commit().await.map_err(database_error)
+        })
+    }
+
+    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let rows = sqlx::query(
+                "SELECT move_id, approved_by, note, at_ms FROM approvals
+                 WHERE run_id = $1 ORDER BY move_id",
+            )
+            .bind(key(&id)?)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::approval).collect()
+        })
+    }
+
+    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move { changes::add(self, &id, &changes).await })
+    }
+
+    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
+        let id = id.clone();
+        Box::pin(async move { changes::all(self, &id).await })
+    }
+
+    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
+        let id = id.clone();
+        Box::pin(async move { changes::forget(self, &id).await })
+    }
+
+    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
+        let id = id.clone();
+        Box::pin(async move { space::run_bytes(&self.pool, &id).await })
+    }
+
+    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+        Box::pin(space::delete(&self.pool, ids))
+    }
+
+    fn give_back(&self) -> StoreFuture<'_, u64> {
+        Box::pin(space::give_back(&self.pool))
+    }
+}
+
+is_a_record!(PgRow, database_error);
+
+/// Tells apart what may pass by itself.
+fn database_error(error: sqlx::Error) -> StoreError {
+    /// Waited for a lock, or for a statement, longer than we do; a deadlock; too many connections.
+    const BUSY: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
+    /// The server ends, was ended, or is starting; or it stands by while another one takes over.
+    const AWAY: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
+    /// A text with the character NUL, or one that is too long for an index.
+    const UNFIT: [&str; 2] = ["22021", "54000"];
+    let code = error.as_database_error().and_then(|error| error.code());
+    match (code.as_deref(), &error) {
+        (Some(code), _) if BUSY.contains(&code) => StoreError::Busy(error),
+        (Some(code), _) if AWAY.contains(&code) => StoreError::Unreachable(error),
+        (Some(code), _) if UNFIT.contains(&code) => {
+            StoreError::Misfit("a text holds a character NUL, or is too long to be found again")
+        }
+        (None, sqlx::Error::PoolTimedOut) => StoreError::Busy(error),
+        // A certificate that nobody vouches for does not become better.
+        (None, sqlx::Error::Io(cause)) if cause.kind() != io::ErrorKind::InvalidData => {
+            StoreError::Unreachable(error)
+        }
+        _ => StoreError::Database(error),
+    }
+}
+
+#[cfg(test)]
+#[path = "postgres_tests.rs"]
+mod tests;

@@ -1,0 +1,23 @@
+use super::*;
+
+#[test]
+fn ids_are_found_by_any_beginning_that_an_id_can_have() {
+    let range =
+        |prefix: &str| ids_that_begin(prefix).map(|(first, last)| format!("{first} {last}"));
+    for (prefix, first, last) in [
+        ("", "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+        ("af", "af000000-0000-0000-0000-000000000000", "afffffff-ffff-ffff-ffff-ffffffffffff"),
+        (
+            "af000001-",
+            "af000001-0000-0000-0000-000000000000",
+            "af000001-ffff-ffff-ffff-ffffffffffff",
+        ),
+    ] {
+        assert_eq!(range(prefix), Some(format!("{first} {last}")), "{prefix}");
+    }
+    let whole = "af000001-0000-7000-8000-000000000000";
+    assert_eq!(range(whole), Some(format!("{whole} {whole}")));
+    for nothing in ["g", "AF", "af000001a", "é", "\0", &format!("{whole}0"), "af000001000070008"] {
+        assert_eq!(range(nothing), None, "{nothing:?}");
+    }
+}

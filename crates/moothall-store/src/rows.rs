@@ -1,0 +1,206 @@
+//! Between rows and values.
+
+use std::error::Error;
+use std::str::FromStr;
+
+use moothall_core::access::{Owner, TokenId};
+use moothall_core::consult::{Approval, Change};
+use moothall_core::money::{MicroUsd, Spent};
+use moothall_core::receipt::Timing;
+use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError, StoredEvent, TeamRow,
+    TokenRow, Wish,
+};
+
+/// A row of whatever database: what a column of ours can hold.
+pub(crate) trait Record {
+    fn text(&self, column: &str) -> Result<&str, StoreError>;
+    fn optional_text(&self, column: &str) -> Result<Option<&str>, StoreError>;
+    fn number(&self, column: &str) -> Result<i64, StoreError>;
+    fn optional_number(&self, column: &str) -> Result<Option<i64>, StoreError>;
+}
+
+/// Rows of one database are records; the error is said in its own way.
+macro_rules! is_a_record {
+    ($row:ty, $error:path) => {
+        impl crate::rows::Record for $row {
+            fn text(&self, column: &str) -> Result<&str, crate::StoreError> {
+                sqlx::Row::try_get(self, column).map_err($error)
+            }
+
+            fn optional_text(&self, column: &str) -> Result<Option<&str>, crate::StoreError> {
+                sqlx::Row::try_get(self, column).map_err($error)
+            }
+
+            fn number(&self, column: &str) -> Result<i64, crate::StoreError> {
+                sqlx::Row::try_get(self, column).map_err($error)
+            }
+
+            fn optional_number(&self, column: &str) -> Result<Option<i64>, crate::StoreError> {
+                sqlx::Row::try_get(self, column).map_err($error)
+            }
+        }
+    };
+}
+pub(crate) use is_a_record;
+
+/// Integers of databases have a sign.
+pub(crate) fn to_sql(number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number).map_err(|_| StoreError::Misfit("a number is beyond 2^63"))
+}
+
+pub(crate) fn unsigned(number: i64) -> Result<u64, StoreError> {
+    u64::try_from(number).map_err(|error| StoreError::unreadable("number", error))
+}
+
+pub(crate) fn json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::unreadable(what, error))
+}
+
+pub(crate) fn digest(text: &str) -> Result<Sha256Hex, StoreError> {
+    Sha256Hex::parse(text).ok_or_else(|| StoreError::unreadable("digest", "not a digest"))
+}
+
+pub(crate) fn run_id(text: &str) -> Result<RunId, StoreError> {
+    text.parse().map_err(|error| StoreError::unreadable("run id", error))
+}
+
+pub(crate) fn wish(row: &impl Record) -> Result<Wish, StoreError> {
+    Wish::parse(row.text("wish")?).ok_or_else(|| StoreError::unreadable("wish", "not a wish"))
+}
+
+/// From the column `state`.
+pub(crate) fn run_state(row: &impl Record) -> Result<RunState, StoreError> {
+    row.text("state")?.parse().map_err(|error| StoreError::unreadable("state", error))
+}
+
+pub(crate) fn run_row(row: &impl Record) -> Result<RunRow, StoreError> {
+    Ok(RunRow {
+        run_id: run_id(row.text("run_id")?)?,
+        owner: owner(row)?,
+        cap: cap(row)?,
+        workflow: row.text("workflow")?.to_owned(),
+        title: row.text("title")?.to_owned(),
+        input: json("input", row.text("input")?)?,
+        model: row.text("model")?.to_owned(),
+        build: row.text("build")?.to_owned(),
+        created_at_ms: unsigned(row.number("created_at_ms")?)?,
+        state: run_state(row)?,
+        updated_at_ms: unsigned(row.number("updated_at_ms")?)?,
+        events: unsigned(row.number("head")?)?,
+        outcome: row.optional_text("outcome")?.map(|text| json("outcome", text)).transpose()?,
+        spent: spent(row)?,
+    })
+}
+
+/// From the columns `team` and `token_id`.
+fn owner(row: &impl Record) -> Result<Owner, StoreError> {
+    let token = row.optional_text("token_id")?;
+    Ok(Owner {
+        team: parsed("team", row.text("team")?)?,
+        token: token.map(|text| parsed("token id", text)).transpose()?,
+    })
+}
+
+/// From the column `cap_micro_usd`.
+pub(crate) fn cap(row: &impl Record) -> Result<Option<MicroUsd>, StoreError> {
+    Ok(row.optional_number("cap_micro_usd")?.map(unsigned).transpose()?.map(MicroUsd::new))
+}
+
+pub(crate) fn spent(row: &impl Record) -> Result<Option<Spent>, StoreError> {
+    row.optional_text("spent")?.map(|text| json("amount", text)).transpose()
+}
+
+pub(crate) fn team(row: &impl Record) -> Result<TeamRow, StoreError> {
+    Ok(TeamRow {
+        name: parsed("team", row.text("name")?)?,
+        created_at_ms: unsigned(row.number("created_at_ms")?)?,
+    })
+}
+
+pub(crate) fn token(row: &impl Record) -> Result<TokenRow, StoreError> {
+    Ok(TokenRow {
+        id: parsed("token id", row.text("token_id")?)?,
+        team: parsed("team", row.text("team")?)?,
+        label: row.text("label")?.to_owned(),
+        scopes: parsed("scopes", row.text("scopes")?)?,
+        limits: json("limits", row.text("limits")?)?,
+        created_at_ms: unsigned(row.number("created_at_ms")?)?,
+        expires_at_ms: time(row, "expires_at_ms")?,
+        last_used_at_ms: time(row, "last_used_at_ms")?,
+        revoked_at_ms: time(row, "revoked_at_ms")?,
+    })
+}
+
+/// The session itself and the id of its token.
+pub(crate) fn session(row: &impl Record) -> Result<(SessionRow, Option<TokenId>), StoreError> {
+    let token = row.optional_text("token_id")?;
+    let session = SessionRow {
+        team: parsed("team", row.text("team")?)?,
+        token: None,
+        scopes: parsed("scopes", row.text("scopes")?)?,
+        expires_at_ms: unsigned(row.number("expires_at_ms")?)?,
+    };
+    Ok((session, token.map(|text| parsed("token id", text)).transpose()?))
+}
+
+pub(crate) fn login_code(row: &impl Record) -> Result<LoginCode, StoreError> {
+    Ok(LoginCode {
+        secret: digest(row.text("secret_sha256")?)?,
+        team: parsed("team", row.text("team")?)?,
+        scopes: parsed("scopes", row.text("scopes")?)?,
+        expires_at_ms: unsigned(row.number("expires_at_ms")?)?,
+    })
+}
+
+fn time(row: &impl Record, name: &str) -> Result<Option<u64>, StoreError> {
+    row.optional_number(name)?.map(unsigned).transpose()
+}
+
+fn parsed<T>(what: &'static str, text: &str) -> Result<T, StoreError>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    text.parse().map_err(|error| StoreError::unreadable(what, error))
+}
+
+pub(crate) fn stored_event(row: &impl Record) -> Result<StoredEvent, StoreError> {
+    Ok(StoredEvent {
+        seq: unsigned(row.number("seq")?)?,
+        at_ms: unsigned(row.number("at_ms")?)?,
+        event: RunEvent {
+            key: row.text("key")?.to_owned(),
+            body: json("event", row.text("body")?)?,
+        },
+    })
+}
+
+pub(crate) fn approval(row: &impl Record) -> Result<Approval, StoreError> {
+    Ok(Approval {
+        move_id: row.text("move_id")?.to_owned(),
+        by: row.text("approved_by")?.to_owned(),
+        note: row.text("note")?.to_owned(),
+        at_ms: unsigned(row.number("at_ms")?)?,
+    })
+}
+
+pub(crate) fn change(row: &impl Record) -> Result<Change, StoreError> {
+    json("change", row.text("change")?)
+}
+
+pub(crate) fn journal_entry(row: &impl Record) -> Result<(EffectId, JournalEntry), StoreError> {
+    let id = row.text("effect_id")?;
+    let entry = JournalEntry {
+        request_sha256: digest(row.text("request_sha256")?)?,
+        result: json("result", row.text("result")?)?,
+        timing: Timing {
+            latency_ms: unsigned(row.number("latency_ms")?)?,
+            tries: u32::try_from(row.number("tries")?)
+                .map_err(|error| StoreError::unreadable("number", error))?,
+        },
+    };
+    Ok((id.parse().map_err(|error| StoreError::unreadable("effect id", error))?, entry))
+}

@@ -1,0 +1,136 @@
+//! Runs in a PostgreSQL database: the same runs, on as many machines as one likes.
+
+use moothall_core::RunId;
+use moothall_engine::RunRecord;
+use moothall_store::{PgStore, SqliteStore, Store};
+use tokio::runtime::Runtime;
+
+use crate::chaos::Left;
+use crate::world::{Ran, World};
+
+/// A consultation that takes a second or two.
+const SMALL: [&str; 10] =
+    ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes", "--json"];
+
+fn server() -> String {
+    std::env::var("MOOTHALL_TEST_POSTGRES").unwrap_or_else(|_| {
+        panic!(
+            "this test needs a PostgreSQL server: start one with `bash tools/postgres/up.sh` and \
+             set MOOTHALL_TEST_POSTGRES to the address that it prints behind READY"
+        )
+    })
+}
+
+/// A machine of its own that keeps its runs in the database.
+fn machine() -> World {
+    World::new().with("MOOTHALL_DATABASE_URL", &server())
+}
+
+fn run_id(ran: &Ran) -> RunId {
+    ran.json()["run_id"].as_str().unwrap().parse().unwrap()
+}
+
+async fn database() -> PgStore {
+    PgStore::open(&server().parse().unwrap(), 2).await.unwrap()
+}
+
+#[test]
+fn a_consultation_in_a_database_is_the_one_in_a_file_and_goes_without_a_trace() {
+    let (here, there) = (World::new(), machine());
+    let [in_file, in_database] = [&here, &there].map(|world| world.run(&SMALL));
+    assert_eq!((in_file.code, in_database.code), (Some(0), Some(0)), "{in_database}");
+    let [first, second] = [&in_file, &in_database].map(run_id);
+    let runtime = Runtime::new().unwrap();
+    let [one, other] = runtime.block_on(async {
+        let path = here.root().join("home/.local/share/moothall/moothall.db");
+        let (file, database) = (SqliteStore::open(&path).await.unwrap(), database().await);
+        let stores: [(&dyn Store, &RunId); 2] = [(&file, &first), (&database, &second)];
+        let mut left = Vec::new();
+        for (store, id) in stores {
+            left.push(Left::of(RunRecord::read(store, id).await.unwrap()));
+        }
+        <[Left; 2]>::try_from(left).unwrap()
+    });
+    assert_eq!(one.events, other.events);
+    assert_eq!(one.receipt, other.receipt);
+    // No file was made beside the database.
+    assert!(!there.root().join("home/.local/share/moothall/moothall.db").exists());
+    for command in [vec!["report", second.as_str()], vec!["moves", second.as_str()]] {
+        let told = there.run(&command);
+        assert_eq!(told.code, Some(0), "{told}");
+    }
+    let memo = |world: &World, id: &RunId| {
+        let told = world.run(&["report", id.as_str(), "--format", "md"]);
+        told.stdout.replace(id.as_str(), "RUN")
+    };
+    assert_eq!(memo(&there, &second), memo(&here, &first));
+    let listed = there.run(&["runs", "--json", "--limit", "1000"]).json();
+    let is_there = |row: &serde_json::Value| row["run_id"] == second.as_str();
+    assert!(listed["runs"].as_array().unwrap().iter().any(is_there));
+    let gone = there.run(&["runs", "rm", second.as_str(), "--yes"]);
+    assert_eq!(gone.code, Some(0), "{gone}");
+    assert_eq!(runtime.block_on(async { database().await.run(&second).await.unwrap() }), None);
+}
+
+#[test]
+fn a_run_that_one_machine_left_goes_on_on_another_and_nobody_drives_it_twice() {
+    let (one, other) = (machine(), machine());
+    let paused = one.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
+    assert_eq!(paused.code, Some(5), "{paused}");
+    let id = run_id(&paused);
+    let runtime = Runtime::new().unwrap();
+    let resume = ["resume", id.as_str(), "--budget-tokens", "9000000"];
+    // A third machine drives it.
+    let (store, held) = runtime.block_on(async {
+        let store = database().await;
+        let held = store.drive(&id).await.unwrap();
+        (store, held.unwrap())
+    });
+    let refused = other.run(&resume);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    let shown = other.run(&["show", id.as_str(), "--json"]).json();
+    assert_eq!(shown["is_driven"], true);
+    runtime.block_on(async {
+        drop(held);
+        store.close().await;
+        while !database().await.driven(std::slice::from_ref(&id)).await.unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    });
+    let resumed = other.run(&resume);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let row = runtime.block_on(async { database().await.run(&id).await.unwrap().unwrap() });
+    assert_eq!(row.state, moothall_store::RunState::Finished);
+}
+
+#[test]
+fn the_password_of_the_database_is_never_shown_and_no_stranger_chooses_the_database() {
+    let address = server();
+    let (user, place) = address.rsplit_once('@').unwrap();
+    let (user, password) = user.rsplit_once(':').unwrap();
+    let told = |ran: Ran, words: &str| {
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(text.contains(words), "{ran}");
+        assert!(!text.contains(password) && !text.contains("hunter2secret"), "{ran}");
+    };
+    let world = machine();
+    told(world.run(&["config", "show"]), "connections = 8");
+    told(world.run(&["runs", "--limit", "1", "-vv"]), "");
+    told(world.run(&["backup", "runs.tar"]), "pg_dump");
+    let wrong =
+        World::new().with("MOOTHALL_DATABASE_URL", &format!("{user}:hunter2secret@{place}"));
+    told(wrong.run(&["runs", "-vv"]), "password authentication failed");
+    let remote = World::new().with(
+        "MOOTHALL_DATABASE_URL",
+        "postgres://u:hunter2secret@db.example.com/x?sslmode=disable",
+    );
+    told(remote.run(&["runs"]), "does not insist on TLS");
+    let stray = World::new();
+    stray.write("moothall.toml", "[store]\nurl = \"postgres://u@127.0.0.1:1/x\"\n");
+    told(stray.run(&["runs"]), "a file in this folder decides");
+    let away = World::new().with("MOOTHALL_STORE__URL", "postgres://u@127.0.0.1:1/x");
+    told(away.run(&["runs"]), "the database cannot be reached");
+    let in_setting =
+        World::new().with("MOOTHALL_STORE__URL", "postgres://u:hunter2secret@127.0.0.1:1/x");
+    told(in_setting.run(&["runs"]), "holds a password");
+}

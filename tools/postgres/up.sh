@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Starts a PostgreSQL of its own in the foreground, for tests and for trying things out: a new cluster in a temporary
+# folder, on loopback, with a password and a certificate. It ends, and everything in it is gone, when this script is ended.
+#
+#   tools/postgres/up.sh [--install-only] [--port N] [--restart] [SETTING=VALUE …]
+#
+# With --restart a server that was killed is started again, as a supervisor would.
+# When it takes connections it prints one line: READY <address> <file of the certificate>
+set -euo pipefail
+
+port=0
+settings=()
+while (($# > 0)); do
+    case $1 in
+    --install-only) install_only=1 ;;
+    --restart) restart=1 ;;
+    --port)
+        port=$2
+        shift
+        ;;
+    *=*) settings+=(-c "$1") ;;
+    *)
+        echo "unknown argument: $1" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+# Debian keeps the programs of each version in a folder of its own, outside of PATH.
+find_programs() {
+    local folder
+    for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin | sort --version-sort --reverse); do
+        if [[ -x $folder/initdb ]]; then
+            echo "$folder"
+            return
+        fi
+    done
+    command -v initdb >/dev/null && dirname "$(command -v initdb)"
+}
+
+if ! programs=$(find_programs); then
+    echo "installing postgresql" >&2
+    apt-get update -qq >&2
+    # The package would start a cluster for the whole machine; nobody asked for it.
+    mkdir -p /etc/postgresql-common
+    [[ -e /etc/postgresql-common/createcluster.conf ]] ||
+        echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql openssl >&2
+    programs=$(find_programs)
+fi
+if [[ -n ${install_only:-} ]]; then
+    exit 0
+fi
+
+# PostgreSQL refuses to run as root.
+as=()
+if ((EUID == 0)); then
+    owner=nobody
+    getent passwd postgres >/dev/null && owner=postgres
+    as=(setpriv "--reuid=$owner" "--regid=$(id -g "$owner")" --clear-groups --)
+fi
+
+folder=$(mktemp -d)
+server=
+# shellcheck disable=SC2317  # the trap calls it
+finish() {
+    trap - EXIT
+    if [[ -n $server ]]; then
+        # SIGQUIT: at once. Nothing here is worth an orderly end.
+        kill -QUIT "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$folder"
+}
+trap finish EXIT
+trap 'exit 0' TERM INT
+
+if ((EUID == 0)); then
+    chown "$owner" "$folder"
+fi
+cd "$folder" # the account may not see where we are
+password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+"${as[@]}" sh -c "umask 077 && printf '%s' '$password' >password &&
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' -addext 'basicConstraints=critical,CA:FALSE' \
+        -keyout key.pem -out certificate.pem 2>openssl.log"
+"${as[@]}" "$programs/initdb" --pgdata=data --username=moothall --pwfile=password --auth=scram-sha-256 \
+    --encoding=UTF8 --locale=C.UTF-8 --no-sync >initdb.log
+chmod a+rx "$folder" && chmod a+r "$folder/certificate.pem"
+
+start() {
+    "${as[@]}" "$programs/postgres" -D data -c listen_addresses=127.0.0.1 -c "port=$chosen" -c unix_socket_directories= \
+        -c ssl=on -c "ssl_cert_file=$folder/certificate.pem" -c "ssl_key_file=$folder/key.pem" \
+        "${settings[@]}" >>server.log 2>&1 &
+    server=$!
+}
+
+# Waits until the server takes connections, and makes the database; fails where the server ends before.
+until_ready() {
+    local _
+    for _ in {1..300}; do
+        if PGPASSWORD=$password "$programs/psql" -qAt -h 127.0.0.1 -p "$chosen" -U moothall -d postgres \
+            -c 'CREATE DATABASE moothall' >/dev/null 2>&1; then
+            return 0
+        fi
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+
+ready=
+for _ in {1..5}; do
+    # A server cannot be asked for any free port, and one that is free now may be taken a moment later.
+    chosen=$port
+    ((port != 0)) || chosen=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    start
+    if until_ready; then
+        ready=1
+        break
+    fi
+    ((port == 0)) || break
+done
+if [[ -n $ready ]]; then
+    echo "READY postgres://moothall:$password@127.0.0.1:$chosen/moothall $folder/certificate.pem"
+    wait "$server" || true
+    while [[ -n ${restart:-} ]]; do
+        # It does not start before the last process of the killed one is gone.
+        start
+        wait "$server" || true
+        sleep 0.2
+    done
+fi
+echo "the server did not start, or ended by itself:" >&2
+tail -n 20 server.log >&2
+exit 1
