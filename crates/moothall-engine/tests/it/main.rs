@@ -22,3 +22,4 @@ mod reflexion;
 mod rooms;
 mod sources;
 mod support;
+mod waves;
