@@ -23,5 +23,5 @@ mod cluster;
 mod sdk;
 mod worker;
 
-pub use crate::cluster::{Cluster, ClusterError, Invocation};
+pub use crate::cluster::{Admin, Cluster, ClusterError};
 pub use crate::worker::{OpenError, OpenFuture, Opened, Program, Worker};

@@ -11,7 +11,7 @@ use moothall_core::{
     Workflow,
 };
 use moothall_models::Budget;
-use moothall_store::{Commit, JournalEntry, StoreError, Wish};
+use moothall_store::{Commit, JournalEntry, RunState, StoreError, Wish};
 
 use super::port::{ChildCall, ChildLeft, Durable, Noted, Stop, Work};
 use super::wave::{Asked, Stage, Wave, what_happened};
@@ -319,11 +319,14 @@ async fn go_on(stage: &Stage, question: Option<Asked>) -> Result<Noted, EngineEr
         return Ok(Noted::Stopped(Stop::Cancelled));
     }
     store.withdraw(run_id, Wish::Pause).await?;
-    let Some(Asked { id, request_sha256, .. }) = question else { return Ok(Noted::Done) };
+    let running = Commit { state: Some(RunState::Running), ..Commit::default() };
+    let Some(Asked { id, request_sha256, .. }) = question else {
+        return publish(stage, running).await;
+    };
     let changes = store.changes(run_id).await?;
     let result = EffectResult::PersonSaid(Box::new(Review { changes }));
     // The person took their time, but nobody waited for it.
     let timing = Timing { latency_ms: 0, tries: 1 };
     let entry = JournalEntry { request_sha256, result, timing };
-    publish(stage, Commit { results: vec![(id, entry)], ..Commit::default() }).await
+    publish(stage, Commit { results: vec![(id, entry)], ..running }).await
 }

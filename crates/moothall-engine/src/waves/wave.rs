@@ -215,6 +215,7 @@ impl Wave {
         let mut under_way: JoinSet<Done> = JoinSet::new();
         for Asked { id, request_sha256, effect } in open {
             let performer = Arc::clone(&performer);
+            tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
             let span =
                 tracing::info_span!(target: "moothall::run", "effect", effect_id = id.as_str());
             let performing = async move {

@@ -26,6 +26,7 @@ mod models;
 mod notices;
 mod real_chaos;
 mod real_exec;
+mod real_restate;
 mod real_sandbox;
 mod report;
 mod runs;
