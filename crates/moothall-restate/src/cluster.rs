@@ -149,7 +149,7 @@ impl Address {
             let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
             request = request.header("content-type", "application/json").body(body);
         }
-        let unreachable = |source| ClusterError::Unreachable { address: url, source };
+        let unreachable = |source| ClusterError::Unreachable { address: self.url.clone(), source };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         if status.is_success() {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moothall_core::RunId;
+use moothall_core::receipt::EffectRecord;
+use moothall_core::{EffectResult, RunId};
 use moothall_store::{RunFilter, SqliteStore, Store as _, Teams};
 use tempfile::TempDir;
 
@@ -274,8 +275,8 @@ async fn a_run_on_a_cluster_waits_for_a_person_and_goes_on_or_ends_at_their_word
     let paused = cluster.world.run(&words);
     assert_eq!(paused.code, Some(3), "{paused}");
     let runs = cluster.world.run(&["runs", "--json"]).json();
-    let id = runs[0]["run_id"].as_str().unwrap().to_owned();
-    let vetoed = cluster.world.run(&["moves", &id, "--veto", "m2"]);
+    let id = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let vetoed = cluster.world.run(&["moves", &id, "--veto", "m2", "--by", "ada"]);
     assert_eq!(vetoed.code, Some(0), "{vetoed}");
     let resumed = cluster.world.run(&["resume", &id, "--json"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
@@ -285,7 +286,37 @@ async fn a_run_on_a_cluster_waits_for_a_person_and_goes_on_or_ends_at_their_word
     let paused = cluster.world.run(&words);
     assert_eq!(paused.code, Some(3), "{paused}");
     let runs = cluster.world.run(&["runs", "--json"]).json();
-    let id = runs[0]["run_id"].as_str().unwrap().to_owned();
+    let id = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
     let cancelled = cluster.world.run(&["cancel", &id]);
     assert_eq!(cancelled.code, Some(0), "{cancelled}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_stops_a_run_on_a_cluster_and_more_of_it_lets_the_run_go_on() {
+    let cluster = Cluster::new(2, &[]);
+    let engine = cluster.engine();
+    let moves = ["--moves", "5", "--rounds", "1"];
+    let few = ["--engine", &engine, "--budget-tokens", "500000"];
+    let paused = cluster.world.run(&[&CONSULT[..], &moves, &few].concat());
+    assert_eq!(paused.code, Some(5), "{paused}");
+    let runs = cluster.world.run(&["runs", "--json"]).json();
+    let spent = runs["runs"][0]["spent"]["tokens"].as_u64().unwrap();
+    assert!(spent <= 500_000, "{spent}");
+    let id = runs["runs"][0]["run_id"].as_str().unwrap();
+    let resumed = cluster.world.run(&["resume", id, "--budget-tokens", "5000000"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let left = Left::of(&cluster.world).await;
+    let whole = of_one_machine(&moves).await;
+    assert_eq!(left.receipt, whole.receipt);
+    // Nothing is paid for twice, and nothing is forgotten.
+    let shown = cluster.world.run(&["show", id, "--json"]).json();
+    let used: u64 = whole.receipt.effects.values().map(tokens).sum();
+    assert_eq!(shown["spent"]["tokens"].as_u64().unwrap(), used);
+}
+
+fn tokens(effect: &EffectRecord) -> u64 {
+    match &effect.result {
+        EffectResult::ModelReplied(reply) => reply.usage.total(),
+        _ => 0,
+    }
 }
