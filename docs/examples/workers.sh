@@ -29,12 +29,12 @@ for worker in one two; do
     is "http://127.0.0.1:$listen" "$(<"$worker")"
 done
 
-# The same receipt as on one machine, although a worker dies.
+# The same receipt as on one machine, although a worker dies; its last two lines hold times and ids.
 (sleep 1 && kill -9 "${pids[1]}") &
 run 0 consult HLXI --model demo --isolation none --engine "restate=$restate" --receipt many.jsonl
 run 0 consult HLXI --model demo --isolation none --receipt one.jsonl
 run 0 verify many.jsonl
-is "$(grep -v '"notes"' one.jsonl | sha256sum)" "$(grep -v '"notes"' many.jsonl | sha256sum)"
+is "$(head -n -2 one.jsonl | sha256sum)" "$(head -n -2 many.jsonl | sha256sum)"
 
 # A run that waits for a person waits on the cluster.
 run 3 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --pause-after moves --engine "restate=$restate"
