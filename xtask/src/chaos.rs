@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: consultations whose process is killed with SIGKILL at random moments. Every one
-//! must end as if nobody had touched it. The tests do a short one.
+//! `cargo xtask chaos`: consultations whose process, or whose workers, are killed with SIGKILL at
+//! random moments. Every one must end as if nobody had touched it. The tests do a short one.
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
@@ -13,6 +13,10 @@ const IN_MICROVMS: (&str, &str) = (
     "real_chaos::consultations_in_microvms_killed_anywhere_end_like_one_that_was_not",
     "MOOTHALL_TEST_CHAOS_MICROVM",
 );
+const ON_A_CLUSTER: (&str, &str) = (
+    "real_restate::consultations_whose_workers_are_killed_end_like_one_that_was_left_alone",
+    "MOOTHALL_TEST_CHAOS_RESTATE",
+);
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -22,6 +26,9 @@ pub(crate) struct Args {
     /// Kills of consultations whose debates run in microVMs
     #[arg(long, default_value_t = 10)]
     microvm: u32,
+    /// Kills of workers that drive consultations for a Restate server
+    #[arg(long, default_value_t = 10)]
+    workers: u32,
     /// Decides at which moments
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -32,7 +39,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.microvm > 0 {
         shell::run(&root, &["cargo", "xtask", "guest"])?;
     }
-    for ((test, variable), kills) in [(IN_PROCESS, args.kills), (IN_MICROVMS, args.microvm)] {
+    let all = [(IN_PROCESS, args.kills), (IN_MICROVMS, args.microvm), (ON_A_CLUSTER, args.workers)];
+    for ((test, variable), kills) in all {
         if kills == 0 {
             continue;
         }

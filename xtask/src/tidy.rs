@@ -21,6 +21,7 @@ mod generated;
 mod links;
 mod machine_paths;
 mod no_features;
+mod one_sdk;
 mod snapshots;
 mod specification;
 
@@ -88,6 +89,7 @@ const RULES: &[Rule] = &[
     },
     Rule { id: file_length::ID, run: |at| Ok(file_length::check(&at.tree)) },
     Rule { id: no_features::ID, run: |at| Ok(no_features::check(&at.tree)) },
+    Rule { id: one_sdk::ID, run: |at| Ok(one_sdk::check(&at.tree)) },
     Rule { id: specification::ID, run: |at| Ok(specification::check(&at.tree, &bench::names())) },
     Rule { id: agents_length::ID, run: |at| Ok(agents_length::check(&at.tree)) },
     Rule { id: snapshots::ID, run: |at| Ok(snapshots::check(&snapshots::candidates(&at.root)?)) },

@@ -24,7 +24,9 @@ use moothall_store::{Commit, RunState, Store, StoredEvent, Wish};
 
 use self::children::Children;
 use self::desk::Desk;
+pub(crate) use self::desk::state_after;
 use self::running::Running;
+pub(crate) use self::running::is_refusal;
 use crate::error::EngineError;
 use crate::perform::Performer;
 use crate::rooms::Walls;
@@ -177,7 +179,7 @@ pub async fn cancel(
 }
 
 /// Milliseconds since 1970.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -35,6 +35,12 @@ pub enum EngineError {
     /// The workflow waits for nothing and has no outcome.
     #[error("the workflow waits for nothing")]
     Stalled,
+    /// What a child starts with is not there, or is not what it was.
+    #[error("what `{0}` starts with cannot be read")]
+    Unreadable(EffectId),
+    /// What owns the budget of the run could not be asked.
+    #[error("the budget of the run cannot be asked")]
+    Purse(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A task of ours panicked.
     #[error("an effect could not be performed to its end")]
     Lost,
@@ -45,8 +51,9 @@ impl EngineError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Store(error) => error.is_retryable(),
-            Self::Busy(_) | Self::Lost => true,
+            Self::Busy(_) | Self::Lost | Self::Purse(_) => true,
             Self::Lock(_)
+            | Self::Unreadable(_)
             | Self::JournalMismatch { .. }
             | Self::Unexpected(_)
             | Self::NotCanonical(_)

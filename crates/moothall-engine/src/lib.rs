@@ -24,6 +24,7 @@ mod record;
 mod rooms;
 mod sandboxes;
 mod sources;
+pub mod waves;
 
 pub use crate::consultation::Consultation;
 pub use crate::debate_rooms::DebateRooms;

@@ -95,6 +95,18 @@ impl Gateway {
         &self.catalog
     }
 
+    /// The most that one try can use.
+    pub fn most_of(&self, request: &ModelRequest) -> Amount {
+        Amount {
+            usd: self
+                .catalog
+                .card(&request.model)
+                .prices
+                .map(|prices| prices.cost_at_most(request)),
+            tokens: request.prompt_tokens_at_most().saturating_add(u64::from(request.max_tokens)),
+        }
+    }
+
     /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the
     /// ledger is right afterwards. Dropping the future cancels the call: what was not sent yet is
     /// given back, what was sent counts as the most that it can cost.
@@ -136,10 +148,7 @@ impl Gateway {
         tries: &mut u32,
     ) -> Result<ModelReply, ModelFailure> {
         let card = self.catalog.card(&request.model);
-        let worst = Amount {
-            usd: card.prices.map(|prices| prices.cost_at_most(request)),
-            tokens: request.prompt_tokens_at_most().saturating_add(u64::from(request.max_tokens)),
-        };
+        let worst = self.most_of(request);
         if let RecordingMode::Replay(recordings) = &self.recording {
             return replay(recordings, request, ledger, worst, listener).await;
         }

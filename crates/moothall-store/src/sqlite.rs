@@ -258,6 +258,28 @@ impl Store for SqliteStore {
         })
     }
 
+    fn answers<'a>(
+        &'a self,
+        id: &RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let wanted = serde_json::json!(effects).to_string();
+            let rows = sqlx::query(
+                "SELECT effect_id, request_sha256, latency_ms, tries, result
+                 FROM journal JOIN runs USING (run)
+                 WHERE run_id = ? AND effect_id IN (SELECT value FROM json_each(?))",
+            )
+            .bind(id.as_str())
+            .bind(wanted)
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(&id, rows).await?.iter().map(rows::journal_entry).collect()
+        })
+    }
+
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
         let id = id.clone();
         Box::pin(async move {

@@ -99,6 +99,22 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`].
     fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>>;
 
+    /// What was answered to these effects of a run; who has no answer yet is left out.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn answers<'a>(
+        &'a self,
+        id: &RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
+        let journal = self.journal(id);
+        Box::pin(async move {
+            let mut journal = journal.await?;
+            journal.retain(|id, _| effects.contains(id));
+            Ok(journal)
+        })
+    }
+
     /// At most `limit` events with a number above `after`, in order.
     ///
     /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was

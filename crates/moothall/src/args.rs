@@ -19,6 +19,7 @@ mod runs;
 pub(crate) mod sandbox;
 mod serve;
 mod sources;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -50,6 +51,7 @@ pub(crate) use self::runs::{
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 pub(crate) use self::serve::{AuthArg, LoginArgs, ServeArgs};
 pub(crate) use self::sources::{NewsArg, SourceArg, Subject};
+pub(crate) use self::worker::{EngineArg, WorkerArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Watch and start runs in the browser, and over HTTP
     Serve(ServeArgs),
+    /// Drive runs for a Restate cluster, with any number of other workers
+    Worker(WorkerArgs),
     /// Print a link that signs a browser in to `moothall serve`, once
     Login(LoginArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo

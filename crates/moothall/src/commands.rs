@@ -44,6 +44,7 @@ mod team;
 mod token;
 mod verify;
 mod words;
+mod worker;
 
 use std::future::Future;
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     match command {
         Command::Init(args) => init::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
+        Command::Worker(args) => worker::run(&global, &args),
         Command::Login(args) => login::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),

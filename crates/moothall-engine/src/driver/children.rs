@@ -5,17 +5,12 @@ use std::sync::Arc;
 
 use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
 use moothall_core::guest::GuestMachine;
-use moothall_core::receipt::Timing;
-use moothall_core::{
-    Conclusion, EffectId, EffectResult, Finding, Outcome, RuleId, RunId, Severity, Sha256Hex, Step,
-    Workflow as _,
-};
-use moothall_store::JournalEntry;
+use moothall_core::{EffectId, EffectResult, Outcome, RunId, Sha256Hex, Step, Workflow as _};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 
 use super::running::{Answer, Asked, Asker};
-use crate::children::build;
+use crate::children::{build, entry_of, not_tried};
 use crate::error::EngineError;
 use crate::guest_machine::{self, NoRoom, Tenant};
 use crate::rooms::{OnFailure, Walls};
@@ -264,22 +259,6 @@ impl Children {
 
 /// The end of a child as the answer to whoever asked for it.
 fn answer(to: Asker, id: EffectId, request_sha256: Sha256Hex, end: ChildEnd) -> Answer {
-    let result = EffectResult::ChildEnded(Box::new(end));
-    // Its calls have times of their own.
-    let timing = Timing { latency_ms: 0, tries: 0 };
-    let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
-    Answer { to, id, result, entry }
-}
-
-/// The end of a child that never came to one. It fails: a trial that could not be held was not
-/// passed.
-fn not_tried(id: &EffectId, rule: &'static str, why: String) -> Outcome {
-    let finding = Finding {
-        rule: RuleId::new(rule),
-        severity: Severity::Block,
-        subject: id.to_string(),
-        message: why.clone(),
-        evidence: Vec::new(),
-    };
-    Outcome::new(vec![finding], Conclusion::NotDebated { why })
+    let entry = entry_of(request_sha256, end);
+    Answer { to, id, result: entry.result.clone(), entry: Some(entry) }
 }

@@ -176,7 +176,7 @@ impl Desk {
 }
 
 /// The state that an event puts its run into.
-fn state_after(body: &RunEventBody) -> Option<RunState> {
+pub(crate) fn state_after(body: &RunEventBody) -> Option<RunState> {
     match body {
         RunEventBody::RunStarted { .. } | RunEventBody::ConsultStarted { .. } => {
             Some(RunState::Running)

@@ -366,6 +366,6 @@ impl Running {
 
 /// A refusal by the budget is not an answer: it is not kept, and the workflow never hears of it.
 /// With more money the same question is asked.
-fn is_refusal(failure: &ModelFailure) -> bool {
+pub(crate) fn is_refusal(failure: &ModelFailure) -> bool {
     failure.kind == FailureKind::OverBudget
 }

@@ -26,3 +26,4 @@ mod reflexion;
 mod rooms;
 mod sources;
 mod support;
+mod waves;

@@ -36,6 +36,7 @@ macro_rules! keeps_the_contract {
             the_first_event_under_a_key_stays
             another_answer_under_the_same_id_changes_nothing
             many_answers_are_written_together_or_not_at_all
+            answers_of_some_effects_are_found_without_the_others
             numbers_have_no_gaps_under_many_writers
             nothing_follows_the_end_but_repetitions
             a_commit_that_contradicts_itself_is_refused
@@ -280,6 +281,21 @@ async fn many_answers_are_written_together_or_not_at_all(place: &dyn Place) {
     let refused = store.commit(&id, other).await;
     assert!(matches!(refused, Err(StoreError::JournalConflict { .. })), "{refused:?}");
     assert_eq!(snapshot(&*store, &id).await, before);
+}
+
+async fn answers_of_some_effects_are_found_without_the_others(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    for asked in ["ask-1", "ask-2", "m1/ask"] {
+        store.commit(&id, answered(asked)).await.unwrap();
+    }
+    let wanted = [effect_id("ask-2"), effect_id("m1/ask"), effect_id("never-asked")];
+    let found = store.answers(&id, &wanted).await.unwrap();
+    let journal = store.journal(&id).await.unwrap();
+    let expected = wanted.iter().filter_map(|id| journal.get_key_value(id));
+    let expected = expected.map(|(id, entry)| (id.clone(), entry.clone())).collect();
+    assert_eq!(found, expected);
+    assert_eq!(found.len(), 2);
+    assert_eq!(store.answers(&id, &[]).await.unwrap(), BTreeMap::new());
 }
 
 async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
@@ -585,6 +601,7 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
     let answers = [
         store.commit(&id, answered("ask-1")).await.err(),
         store.journal(&id).await.err(),
+        store.answers(&id, &[effect_id("ask-1")]).await.err(),
         store.events(&id, 0, 100).await.err(),
         store.ask(&id, Wish::Pause).await.err(),
         store.withdraw(&id, Wish::Pause).await.err(),

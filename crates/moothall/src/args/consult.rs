@@ -9,8 +9,8 @@ use moothall_core::evidence::Day;
 use moothall_core::model::ModelName;
 use serde::{Deserialize, Serialize};
 
-use super::EvidenceFlags;
 use super::sources::{NewsArg, SourceArg};
+use super::{EngineArg, EvidenceFlags};
 use crate::config::EngineChoice;
 
 const CONSULT_EXAMPLES: &str = "\
@@ -99,6 +99,10 @@ pub(crate) struct ConsultArgs {
     /// changed the top; it takes three calls more for each move
     #[arg(long)]
     pub(crate) baseline: bool,
+    /// Who drives the run: this process (`local`), or the workers of a Restate cluster (`restate`, or
+    /// `restate=URL`; see: moothall worker --help)
+    #[arg(long, value_name = "ENGINE", default_value = "local")]
+    pub(crate) engine: EngineArg,
     /// What keeps a debate apart from this machine [default: from the configuration, else auto]
     #[arg(long, value_enum, value_name = "ENGINE")]
     pub(crate) isolation: Option<DebateEngine>,

@@ -7,7 +7,7 @@ use moothall_engine::{EngineError, cancel};
 use moothall_store::{RunRow, RunState, Store, StoreError, Wish};
 use serde_json::json;
 
-use super::runtime;
+use super::{consult, runtime};
 use crate::args::{CancelArgs, Global};
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
@@ -55,6 +55,10 @@ async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
     if row.state.is_terminal() {
         return Ok(row.state);
     }
+    if let Some(restate) = consult::restate_of(row) {
+        consult::cancel(restate, store, row).await?;
+        return Ok(wait(store, run_id).await?);
+    }
     let ended = match local.lock(run_id).await {
         // Nobody drives it, so nobody would hear a wish.
         Ok(_lock) => cancel(store, run_id, None).await.map(|_| ()),
@@ -68,9 +72,12 @@ async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
             return Err(CliError::failed("the run cannot be cancelled").with_source(error).into());
         }
     }
-    Ok(tokio::time::timeout(PATIENCE, until_over(store, run_id))
-        .await
-        .unwrap_or(Ok(RunState::Running))?)
+    Ok(wait(store, run_id).await?)
+}
+
+async fn wait(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
+    let waited = tokio::time::timeout(PATIENCE, until_over(store, run_id)).await;
+    waited.unwrap_or(Ok(RunState::Running))
 }
 
 async fn until_over(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {

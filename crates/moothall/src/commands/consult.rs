@@ -9,11 +9,13 @@ mod kept;
 mod plain;
 mod prepare;
 mod reading;
+mod remote;
 mod report;
 mod screen;
 mod show;
 mod summary;
 mod unseen;
+mod work;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -44,10 +46,12 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
 pub(super) use self::reading::Reading;
+pub(super) use self::remote::{cancel, refused, restate_of};
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
 pub(super) use self::unseen::{Opened, Planned};
+pub(super) use self::work::Readied;
 
 /// How long the sandboxes of a run that somebody left may take to be gone.
 const CLEANING_UP: Duration = Duration::from_secs(3);
@@ -96,9 +100,20 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         let model = &kept.consult.models.default;
         let new = local::new_run(Consult::NAME, &title, model, serde_json::to_value(&kept)?)?;
         let run_id = new.run_id.clone();
-        let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-        local.store.create_run(new).await.map_err(local::broken)?;
-        let left = drive(&ready, &local, &run_id, &kept, Ledger::new(budget), None, &screen).await;
+        let left = match &kept.settings.restate {
+            None => {
+                ready.expect();
+                let _lock = local.lock(&run_id).await.map_err(unlocked)?;
+                local.store.create_run(new).await.map_err(local::broken)?;
+                let ledger = Ledger::new(budget);
+                drive(&ready, &local, &run_id, &kept, ledger, None, &screen).await
+            }
+            Some(restate) => {
+                let cluster = remote::cluster(restate)?;
+                local.store.create_run(new).await.map_err(local::broken)?;
+                remote::start(&cluster, &local, &run_id, &kept, &screen).await
+            }
+        };
         end(&ready, &left).await;
         let news = news(&left);
         notice::conclude(&context.loaded, &run_id, news, left, async |left| {
@@ -126,6 +141,12 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
     };
 
     runtime.block_on(async {
+        if let Some(restate) = &kept.settings.restate {
+            let more = Budget { usd: args.budget, tokens: args.budget_tokens };
+            let (cluster, budget) = (remote::cluster(restate)?, more);
+            let left = remote::go_on(&cluster, local, row, budget, &kept, &screen).await;
+            return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
+        }
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
         // Again: its driver may have come to the end while we waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;

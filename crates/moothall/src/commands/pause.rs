@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use moothall_core::RunId;
-use moothall_store::{RunRow, RunState, Store, StoreError, Wish};
+use moothall_store::{RunRow, RunState, StoreError, Wish};
 use serde_json::json;
 
-use super::runtime;
+use super::{consult, runtime};
 use crate::args::{Global, PauseArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
@@ -70,24 +69,29 @@ async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<Now> {
         state if state.is_terminal() => return Ok(Now::Over(state)),
         RunState::Paused => return Ok(Now::Still),
         // Whoever drove it is gone: it stands still, and a wish would stop the next one.
-        _ if !local.is_driven(run_id).await? => return Ok(Now::Still),
+        _ if !is_driven(local, row).await? => return Ok(Now::Still),
         _ => {}
     }
     match store.ask(run_id, Wish::Pause).await {
         Ok(()) | Err(StoreError::RunEnded { .. }) => {}
         Err(error) => return Err(local::broken(error).into()),
     }
-    let waited = tokio::time::timeout(PATIENCE, until_still(local, store, run_id)).await;
+    let waited = tokio::time::timeout(PATIENCE, until_still(local, row)).await;
     waited.unwrap_or(Ok(Now::Stopping)).map_err(Into::into)
 }
 
-async fn until_still(local: &Local, store: &dyn Store, run_id: &RunId) -> Result<Now, CliError> {
+/// Whether somebody would hear a wish: a process of this machine, or a worker of a cluster.
+async fn is_driven(local: &Local, row: &RunRow) -> Result<bool, CliError> {
+    Ok(consult::restate_of(row).is_some() || local.is_driven(&row.run_id).await?)
+}
+
+async fn until_still(local: &Local, row: &RunRow) -> Result<Now, CliError> {
     loop {
-        let row = store.run(run_id).await.map_err(local::broken)?;
-        match row.map(|row| row.state) {
+        let now = local.store.run(&row.run_id).await.map_err(local::broken)?;
+        match now.map(|now| now.state) {
             Some(RunState::Paused) | None => return Ok(Now::Still),
             Some(state) if state.is_terminal() => return Ok(Now::Over(state)),
-            Some(_) if !local.is_driven(run_id).await? => return Ok(Now::Still),
+            Some(_) if !is_driven(local, row).await? => return Ok(Now::Still),
             Some(_) => tokio::time::sleep(LOOK_AGAIN).await,
         }
     }

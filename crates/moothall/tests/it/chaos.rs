@@ -44,7 +44,7 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
     let whole = runtime.block_on(async {
         let mut run = Run::new(world(), args);
         run.start().wait();
-        run.left().await
+        Left::in_world(&run.world).await
     });
     let mut dice = Dice(seed);
     let (mut killed, mut runs, mut calls) = (0, 0, 0);
@@ -53,7 +53,7 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
         runtime.block_on(async {
             let mut run = Run::new(world(), args);
             killed += run.survive(&mut dice, most, whole.events.len() as u64).await;
-            let left = run.left().await;
+            let left = Left::in_world(&run.world).await;
             assert_eq!(left.events, whole.events, "run {runs} of seed {seed}");
             assert_eq!(left.receipt, whole.receipt, "run {runs} of seed {seed}");
             calls += run.started.len();
@@ -70,13 +70,24 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
 }
 
 /// What a run leaves behind, without what may differ between equal runs.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Left {
     pub(crate) events: BTreeMap<String, RunEventBody>,
     pub(crate) receipt: Receipt,
 }
 
 impl Left {
+    /// What the only run of a world left.
+    pub(crate) async fn in_world(world: &World) -> Self {
+        let store = store(world).await.unwrap();
+        let found =
+            store.runs(RunFilter { teams: Teams::All, state: None, limit: 2 }).await.unwrap();
+        assert_eq!(found.len(), 1, "there is one run");
+        let record = RunRecord::read(&store, &found[0].run_id).await.unwrap();
+        store.close().await;
+        Self::of(record)
+    }
+
     pub(crate) fn of(record: RunRecord) -> Self {
         let numbers: Vec<u64> = record.events.iter().map(|stored| stored.seq).collect();
         assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
@@ -92,6 +103,25 @@ impl Left {
         receipt.notes.timing.clear();
         Self { events, receipt }
     }
+}
+
+/// Where the runs of a world are kept, once there are any.
+pub(crate) async fn store(world: &World) -> Option<SqliteStore> {
+    let path = world.root().join("home/.local/share/moothall/moothall.db");
+    match path.exists() {
+        true => SqliteStore::open(&path).await.ok(),
+        false => None,
+    }
+}
+
+/// The effects that a process began to perform, as its log says.
+pub(crate) fn started(log: &str) -> Vec<String> {
+    let started = log.lines().filter_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let is_start = line["message"] == "effect started";
+        is_start.then(|| line["effect"].as_str().unwrap().to_owned())
+    });
+    started.collect()
 }
 
 /// One consultation, over the lives of its processes.
@@ -132,11 +162,7 @@ impl Run {
     }
 
     async fn store(&self) -> Option<SqliteStore> {
-        let path = self.world.root().join("home/.local/share/moothall/moothall.db");
-        match path.exists() {
-            true => SqliteStore::open(&path).await.ok(),
-            false => None,
-        }
+        store(&self.world).await
     }
 
     /// Kills the run at moments that the dice choose, lets it go on each time, and in the end lets
@@ -191,12 +217,7 @@ impl Run {
     /// What this life performed was not answered in an earlier one.
     async fn check_calls(&mut self) {
         let log = fs_err::read_to_string(self.log()).unwrap();
-        let started = log.lines().filter_map(|line| {
-            let line: Value = serde_json::from_str(line).ok()?;
-            let is_start = line["message"] == "effect started";
-            is_start.then(|| line["effect"].as_str().unwrap().to_owned())
-        });
-        let started: Vec<String> = started.collect();
+        let started = started(&log);
         assert_eq!(started.len(), started.iter().collect::<BTreeSet<_>>().len(), "one life");
         let again: Vec<_> = started.iter().filter(|id| self.answered.contains(*id)).collect();
         assert!(again.is_empty(), "{again:?} were answered and asked again");
@@ -206,16 +227,6 @@ impl Run {
             self.answered = journal.keys().map(ToString::to_string).collect();
             store.close().await;
         }
-    }
-
-    async fn left(&mut self) -> Left {
-        let store = self.store().await.unwrap();
-        let found =
-            store.runs(RunFilter { teams: Teams::All, state: None, limit: 2 }).await.unwrap();
-        assert_eq!(found.len(), 1, "there is one run");
-        let record = RunRecord::read(&store, &found[0].run_id).await.unwrap();
-        store.close().await;
-        Left::of(record)
     }
 }
 
@@ -236,10 +247,10 @@ impl Life {
 }
 
 /// Random numbers that are the same for the same seed (SplitMix64).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

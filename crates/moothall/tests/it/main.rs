@@ -33,6 +33,7 @@ mod real_drafts;
 mod real_exec;
 mod real_mcp;
 mod real_postgres;
+mod real_restate;
 mod real_sandbox;
 mod report;
 mod runs;

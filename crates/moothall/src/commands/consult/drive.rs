@@ -135,7 +135,12 @@ async fn watched(
 }
 
 /// Events do not say what moves are called; the answers do. What cannot be read is only not shown.
-async fn name_moves(store: &dyn Store, run_id: &RunId, kept: &Kept, screen: &SharedScreen) {
+pub(super) async fn name_moves(
+    store: &dyn Store,
+    run_id: &RunId,
+    kept: &Kept,
+    screen: &SharedScreen,
+) {
     let Ok(record) = RunRecord::read(store, run_id).await else { return };
     if let Ok(view) = view(kept, &record) {
         shown(screen).board.name(titles(&view));

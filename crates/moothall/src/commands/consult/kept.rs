@@ -9,7 +9,7 @@ use moothall_models::RecordingMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{ConsultArgs, DebateEngine, NewsArg};
+use crate::args::{ConsultArgs, DebateEngine, EngineArg, NewsArg};
 use crate::commands::files;
 use crate::context::Flags;
 use crate::error::CliError;
@@ -27,6 +27,10 @@ pub(in crate::commands) struct Kept {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::commands) struct Settings {
+    /// Where the Restate is whose workers drive the run; this machine's processes do where there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) restate: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) isolation: Option<DebateEngine>,
     #[serde(default)]
@@ -59,6 +63,10 @@ impl Settings {
     /// Paths are kept as whole ones: a run may go on in another folder.
     pub(super) fn from_args(args: &ConsultArgs) -> Result<Self, CliError> {
         Ok(Self {
+            restate: match &args.engine {
+                EngineArg::Local => None,
+                EngineArg::Restate(url) => Some(url.clone()),
+            },
             isolation: args.isolation,
             allow_shared_kernel: args.allow_shared_kernel,
             parallel_moves: Some(args.parallel_moves),

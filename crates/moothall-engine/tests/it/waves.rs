@@ -1,0 +1,275 @@
+//! Runs on an engine that suspends after every step and replays from the beginning, and on one that
+//! dies in the middle of steps. They end like runs of the local engine.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use moothall_core::money::Spent;
+use moothall_core::{Effect, EffectId, PauseReason, RunEventBody};
+use moothall_engine::waves::{
+    ChildCall, ChildLeft, Durable, Hands, Noted, Purse, PurseFuture, Reserve, RunLeft, Stage, Work,
+    drive_child, drive_run,
+};
+use moothall_engine::{EngineError, Performer, Walls};
+use moothall_models::{Amount, Budget, Ledger};
+use moothall_store::{RunState, Wish};
+
+use crate::children::whole_run_of;
+use crate::panel::{CALLS_PER_MOVE, Dice, Panel, Speaking};
+use crate::support::{World, world};
+
+const MOVES: usize = 3;
+
+/// What an engine remembers of one machine.
+#[derive(Debug, Default)]
+struct Memory {
+    steps: Vec<(String, Noted)>,
+    left: Vec<(EffectId, ChildLeft)>,
+}
+
+/// What an engine remembers of all machines of a run.
+#[derive(Debug, Default)]
+struct Server {
+    machines: Mutex<BTreeMap<String, Memory>>,
+    /// Machines suspend after every step.
+    suspends: bool,
+    /// Workers die in the middle of some steps.
+    dice: Option<Mutex<Dice>>,
+    replays: Mutex<usize>,
+    speaking: Arc<Speaking>,
+}
+
+/// One attempt to drive a machine.
+struct Attempt<'a> {
+    server: &'a Server,
+    stage: &'a Arc<Stage>,
+    machine: String,
+    steps: usize,
+    left: usize,
+    started: VecDeque<ChildCall>,
+}
+
+#[derive(Debug)]
+enum Halt {
+    Suspended,
+    Broken(EngineError),
+}
+
+impl From<EngineError> for Halt {
+    fn from(error: EngineError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl Durable for Attempt<'_> {
+    type Halt = Halt;
+
+    async fn step(&mut self, name: String, work: Work) -> Result<Noted, Halt> {
+        let at = self.steps;
+        self.steps += 1;
+        let known = self.memory(|memory| memory.steps.get(at).cloned());
+        if let Some((known, noted)) = known {
+            assert_eq!(known, name, "a replay makes the same steps");
+            return Ok(noted);
+        }
+        let kept = self.stage.store.journal(&self.stage.run_id).await.map_err(EngineError::from)?;
+        let before = self.server.speaking.asked().len();
+        let noted = self.perform(work).await;
+        let asked = self.server.speaking.asked().split_off(before);
+        let again: Vec<_> =
+            asked.iter().filter(|id| kept.keys().any(|kept| kept.as_str() == *id)).collect();
+        assert!(again.is_empty(), "{again:?} were answered and asked again");
+        let noted = noted?;
+        self.memory(|memory| memory.steps.push((name, noted.clone())));
+        match self.server.suspends {
+            true => Err(Halt::Suspended),
+            false => Ok(noted),
+        }
+    }
+
+    fn start_child(&mut self, call: ChildCall) {
+        self.started.push_back(call);
+    }
+
+    async fn child_left(&mut self) -> Result<(EffectId, ChildLeft), Halt> {
+        let at = self.left;
+        self.left += 1;
+        if let Some(known) = self.memory(|memory| memory.left.get(at).cloned()) {
+            self.started.retain(|call| call.id != known.0);
+            return Ok(known);
+        }
+        let call = self.started.pop_front().unwrap();
+        let left = Box::pin(self.server.child(self.stage, &call)).await;
+        self.memory(|memory| memory.left.push((call.id.clone(), left.clone())));
+        Ok((call.id, left))
+    }
+
+    async fn gone_on(&mut self, pause: u32) -> Result<Budget, Halt> {
+        assert!(pause < 5, "it pauses again and again");
+        Ok(Budget::default())
+    }
+}
+
+impl Attempt<'_> {
+    async fn perform(&self, work: Work) -> Result<Noted, Halt> {
+        if let Some(dice) = &self.server.dice {
+            let (dies, polls) = {
+                let mut dice = dice.lock().unwrap();
+                (dice.below(3) == 0, dice.below(12))
+            };
+            if dies {
+                // Killed while the work is under way, or after it and before anybody noted it.
+                let lives = tokio::time::timeout(Duration::from_millis(polls), work);
+                let _ = lives.await;
+                return Err(Halt::Suspended);
+            }
+        }
+        Ok(work.await?)
+    }
+
+    fn memory<T>(&self, look: impl FnOnce(&mut Memory) -> T) -> T {
+        let mut machines = self.server.machines.lock().unwrap();
+        look(machines.entry(self.machine.clone()).or_default())
+    }
+}
+
+impl Server {
+    fn attempt<'a>(&'a self, stage: &'a Arc<Stage>, machine: String) -> Attempt<'a> {
+        *self.replays.lock().unwrap() += 1;
+        Attempt { server: self, stage, machine, steps: 0, left: 0, started: VecDeque::new() }
+    }
+
+    async fn child(&self, stage: &Arc<Stage>, call: &ChildCall) -> ChildLeft {
+        loop {
+            let mut attempt = self.attempt(stage, format!("{}/{}", call.id, call.pauses));
+            match drive_child(&mut attempt, stage, call).await {
+                Ok(left) => return left,
+                Err(Halt::Suspended) => {}
+                Err(Halt::Broken(error)) => panic!("{error}"),
+            }
+        }
+    }
+
+    async fn run(&self, stage: &Arc<Stage>) -> RunLeft {
+        loop {
+            let mut attempt = self.attempt(stage, "run".to_owned());
+            match drive_run(&mut attempt, stage, &mut Panel::new(MOVES)).await {
+                Ok(left) => return left,
+                Err(Halt::Suspended) => {}
+                Err(Halt::Broken(error)) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct OneSpeaker(Arc<Speaking>);
+
+impl Hands for OneSpeaker {
+    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn Performer> {
+        self.0.clone()
+    }
+
+    fn most_of(&self, _: &Effect) -> Amount {
+        Amount::default()
+    }
+}
+
+/// A budget without an end.
+#[derive(Debug)]
+struct Endless;
+
+impl Purse for Endless {
+    fn reserve(
+        &self,
+        _: Reserve,
+    ) -> PurseFuture<'_, Result<(), moothall_core::model::ModelFailure>> {
+        Box::pin(async { Ok(Ok(())) })
+    }
+
+    fn settle<'a>(&'a self, _: &'a str, used: Spent) -> PurseFuture<'a, Spent> {
+        Box::pin(async move { Ok(used) })
+    }
+}
+
+fn server(speaking: &Arc<Speaking>) -> Server {
+    Server { speaking: Arc::clone(speaking), ..Server::default() }
+}
+
+fn stage(world: &World, speaking: &Arc<Speaking>) -> Arc<Stage> {
+    Arc::new(Stage {
+        store: Arc::clone(&world.store),
+        run_id: world.run_id.clone(),
+        hands: Arc::new(OneSpeaker(Arc::clone(speaking))),
+        purse: Arc::new(Endless),
+        budget: Budget::default(),
+        walls: Walls::None,
+        parallel_children: 2,
+    })
+}
+
+#[tokio::test]
+async fn a_run_in_waves_ends_like_one_of_the_local_engine() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking::default());
+    let left = server(&speaking).run(&stage(&world, &speaking)).await;
+    assert_eq!(left, RunLeft::Done);
+    assert_eq!(world.left().await, whole_run_of(MOVES).await);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
+}
+
+#[tokio::test]
+async fn a_run_that_is_suspended_and_replayed_after_every_step_ends_the_same() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking::default());
+    let server = Server { suspends: true, ..server(&speaking) };
+    assert_eq!(server.run(&stage(&world, &speaking)).await, RunLeft::Done);
+    assert_eq!(world.left().await, whole_run_of(MOVES).await);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
+    let steps: usize = server.machines.lock().unwrap().values().map(|one| one.steps.len()).sum();
+    assert!(*server.replays.lock().unwrap() > steps, "every step was replayed");
+}
+
+#[tokio::test]
+async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
+    let whole = whole_run_of(MOVES).await;
+    for seed in 0..15 {
+        let world = world().await;
+        let speaking = Arc::new(Speaking { seed: Some(seed), ..Speaking::default() });
+        let server = Server { dice: Some(Mutex::new(Dice::new(seed))), ..server(&speaking) };
+        let stage = stage(&world, &speaking);
+        assert_eq!(server.run(&stage).await, RunLeft::Done, "seed {seed}");
+        assert_eq!(world.left().await, whole, "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking { hang: Some("m3/round-1/critic"), ..Speaking::default() });
+    let (server, stage) = (server(&speaking), stage(&world, &speaking));
+    let (left, ()) = tokio::join!(server.run(&stage), async {
+        speaking.hears("m3/round-1/critic").await;
+        world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+    });
+    assert_eq!(left, RunLeft::Cancelled);
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    assert_eq!(row.state, RunState::Cancelled);
+    assert!(world.keys().await.contains("run:run_cancelled"));
+}
+
+#[tokio::test]
+async fn a_run_in_waves_pauses_where_somebody_asks_for_it_and_goes_on() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking::default());
+    world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, RunLeft::Done);
+    let events = world.store.events(&world.run_id, 0, u32::MAX).await.unwrap();
+    let paused = events.iter().filter_map(|stored| match &stored.event.body {
+        RunEventBody::RunPaused { number, reason, .. } => Some((*number, *reason)),
+        _ => None,
+    });
+    assert_eq!(paused.collect::<Vec<_>>(), vec![(1, PauseReason::Person)]);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
+}

@@ -1,0 +1,162 @@
+//! Restate as its clients see it: over HTTP, on a network that nobody else can reach.
+
+use std::time::Duration;
+
+use moothall_core::RunId;
+use moothall_core::money::Spent;
+use moothall_models::Budget;
+use reqwest::{Client, Method, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::budget::{Room, Settle, Wish};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Nothing that is asked here takes long: runs are started, not waited for.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A Restate server or cluster, where it takes requests.
+#[derive(Debug, Clone)]
+pub struct Cluster(Address);
+
+/// A Restate server or cluster, where it is administered.
+#[derive(Debug, Clone)]
+pub struct Admin(Address);
+
+#[derive(Debug, Clone)]
+struct Address {
+    client: Client,
+    url: String,
+}
+
+/// Restate did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// Nobody answered.
+    #[error("Restate cannot be reached at {address}")]
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// It said no.
+    #[error("Restate answered {status}: {words}")]
+    Refused {
+        /// The status of HTTP.
+        status: u16,
+        /// What it said, cut to a bearable length.
+        words: String,
+    },
+    /// It answered something else than it should.
+    #[error("Restate's answer cannot be understood")]
+    Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Cluster {
+    /// One at this address, such as `http://127.0.0.1:8080`.
+    pub fn new(ingress: &str) -> Result<Self, ClusterError> {
+        Address::new(ingress).map(Self)
+    }
+
+    /// Starts a run that the store knows. To start it twice is to start it once.
+    pub async fn start(&self, run_id: &RunId) -> Result<(), ClusterError> {
+        let path = format!("Consultation/{run_id}/run/send");
+        self.0.ask(Method::POST, &path, None::<&()>).await.map(drop)
+    }
+
+    /// Lets a run go on after its pause, counted from 1; what is absent of the budget stays.
+    pub async fn go_on(
+        &self,
+        run_id: &RunId,
+        pause: u32,
+        budget: Budget,
+    ) -> Result<(), ClusterError> {
+        let path = format!("Consultation/{run_id}/go_on");
+        self.0.ask(Method::POST, &path, Some(&(pause, budget))).await.map(drop)
+    }
+
+    pub(crate) async fn reserve(&self, run_id: &RunId, wish: &Wish) -> Result<Room, ClusterError> {
+        self.0.read(Method::POST, &format!("Purse/{run_id}/reserve"), Some(wish)).await
+    }
+
+    pub(crate) async fn settle(
+        &self,
+        run_id: &RunId,
+        settle: &Settle,
+    ) -> Result<Spent, ClusterError> {
+        self.0.read(Method::POST, &format!("Purse/{run_id}/settle"), Some(settle)).await
+    }
+}
+
+impl Admin {
+    /// One at this address, such as `http://127.0.0.1:9070`.
+    pub fn new(admin: &str) -> Result<Self, ClusterError> {
+        Address::new(admin).map(Self)
+    }
+
+    /// Makes workers at this address known: runs that begin from now on go to them, and runs under
+    /// way stay where they are. To do it twice is to do it once.
+    pub async fn register(&self, url: &str) -> Result<(), ClusterError> {
+        let body = json!({ "uri": url, "force": false });
+        match self.0.ask(Method::POST, "deployments", Some(&body)).await {
+            Err(ClusterError::Refused { status, .. }) if status == StatusCode::CONFLICT => Ok(()),
+            registered => registered.map(drop),
+        }
+    }
+}
+
+impl Address {
+    fn new(url: &str) -> Result<Self, ClusterError> {
+        // The first caller in the process decides; any provider will do, so a refusal is not an error.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .tcp_nodelay(true)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
+        Ok(Self { client, url: url.trim_end_matches('/').to_owned() })
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, ClusterError> {
+        let bytes = self.ask(method, path, body).await?.bytes().await;
+        let bytes = bytes.map_err(|error| ClusterError::Unreadable(error.into()))?;
+        serde_json::from_slice(&bytes).map_err(|error| ClusterError::Unreadable(error.into()))
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<reqwest::Response, ClusterError> {
+        let url = format!("{}/{path}", self.url);
+        let mut request = self.client.request(method, &url).header("accept", "application/json");
+        if let Some(body) = body {
+            let body = serde_json::to_vec(body);
+            let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let unreachable = |source| ClusterError::Unreachable { address: self.url.clone(), source };
+        let response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let words = response.text().await.unwrap_or_default();
+        let words = words.chars().take(300).collect();
+        Err(ClusterError::Refused { status: status.as_u16(), words })
+    }
+}

@@ -1,0 +1,27 @@
+//! Runs on many machines: the workflows of `moothall-core` as services of Restate.
+//!
+//! ```text
+//! moothall consult ─ Cluster ─► Restate ─ HTTP/2 ─► worker ─► moothall_engine::waves
+//!                                 ▲                   │            │ answers, events
+//!                                 └─ Purse: budgets ◄─┘            ▼
+//!                                                                store
+//! ```
+//!
+//! | service | key | what it is |
+//! |---|---|---|
+//! | `Consultation` | run | the workflow of a run; stands still on durable promises |
+//! | `Debate` | run, move, pauses | one child, on whichever worker is free |
+//! | `Purse` | run | the one owner of a budget |
+//!
+//! Only `sdk` knows Restate's SDK, and `cargo xtask tidy` keeps it so. Restate's journal holds that
+//! steps were made and no words of models; those are in the store.
+
+#![warn(missing_docs)]
+
+mod budget;
+mod cluster;
+mod sdk;
+mod worker;
+
+pub use crate::cluster::{Admin, Cluster, ClusterError};
+pub use crate::worker::{OpenError, OpenFuture, Opened, Program, Worker};

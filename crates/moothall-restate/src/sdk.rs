@@ -1,0 +1,313 @@
+//! Restate's SDK, and nobody else's business.
+//!
+//! The SDK lets several `ctx.run` be awaited together, and after the first crash no such invocation
+//! ever ends: a replay finds them in another order. [`Steps`] is the only way to a context here, and
+//! it has one step at a time, because [`Durable`] borrows it for as long as a step takes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use moothall_core::money::Spent;
+use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
+use moothall_engine::EngineError;
+use moothall_engine::waves::{
+    ChildCall, ChildLeft, Durable, Noted, RunLeft, Stage, Work, drive_child, drive_run,
+};
+use moothall_models::Budget;
+use moothall_store::{Commit, RunState, StoreError, Wish as Wanted};
+use restate_sdk::context::DurableFuture;
+use restate_sdk::prelude::*;
+use tokio::net::{TcpListener, TcpSocket};
+
+use crate::budget::{Account, Room, Settle, Wish};
+use crate::worker::{OpenError, Worker, now_ms};
+
+/// Where Restate keeps the budget of a run.
+const ACCOUNT: &str = "account";
+
+/// What Restate answers where somebody cancelled an invocation.
+const CANCELLED: u16 = 409;
+
+/// Why a handler stops.
+enum Halt {
+    /// For good.
+    Terminal(TerminalError),
+    /// Restate tries again.
+    Again(HandlerError),
+}
+
+impl From<EngineError> for Halt {
+    fn from(error: EngineError) -> Self {
+        match error.is_retryable() {
+            true => Self::Again(error.into()),
+            false => Self::Terminal(TerminalError::new(words(&error))),
+        }
+    }
+}
+
+impl From<TerminalError> for Halt {
+    fn from(error: TerminalError) -> Self {
+        Self::Terminal(error)
+    }
+}
+
+impl From<OpenError> for Halt {
+    fn from(error: OpenError) -> Self {
+        match error.is_retryable {
+            true => Self::Again(error.into()),
+            false => Self::Terminal(TerminalError::new(error.words)),
+        }
+    }
+}
+
+impl From<Halt> for HandlerError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Terminal(error) => error.into(),
+            Halt::Again(error) => error,
+        }
+    }
+}
+
+/// An error and its causes.
+fn words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    words
+}
+
+type Left<'ctx> =
+    Pin<Box<dyn DurableFuture<Output = Result<Json<ChildLeft>, TerminalError>> + Send + 'ctx>>;
+
+/// A context of Restate as a machine of ours may use it.
+struct Steps<'a, 'ctx> {
+    worker: &'a Worker,
+    ctx: &'a WorkflowContext<'ctx>,
+    run_id: RunId,
+    /// In the order in which they were started.
+    started: Vec<EffectId>,
+    children: DurableFuturesUnordered<Left<'ctx>>,
+}
+
+impl<'a, 'ctx> Steps<'a, 'ctx> {
+    fn new(worker: &'a Worker, ctx: &'a WorkflowContext<'ctx>, run_id: RunId) -> Self {
+        let children = DurableFuturesUnordered::new();
+        Self { worker, ctx, run_id, started: Vec::new(), children }
+    }
+}
+
+impl Durable for Steps<'_, '_> {
+    type Halt = Halt;
+
+    async fn step(&mut self, name: String, work: Work) -> Result<Noted, Halt> {
+        let worker = self.worker.clone();
+        let step = move || async move {
+            let Some(_busy) = worker.begin() else {
+                return Err("this worker is leaving".into());
+            };
+            work.await.map(Json).map_err(|error| Halt::from(error).into())
+        };
+        Ok(self.ctx.run(step).name(name).await?.into_inner())
+    }
+
+    fn start_child(&mut self, call: ChildCall) {
+        let key = format!("{}/{}/{}", self.run_id, call.id, call.pauses);
+        self.started.push(call.id.clone());
+        let debate = self.ctx.workflow_client::<DebateClient>(key).run(Json(call)).call();
+        self.children.push(Box::pin(debate));
+    }
+
+    async fn child_left(&mut self) -> Result<(EffectId, ChildLeft), Halt> {
+        let Some((index, left)) = self.children.next().await? else {
+            return Err(EngineError::Stalled.into());
+        };
+        let id = self.started.get(index).cloned().ok_or(EngineError::Stalled)?;
+        let left = match left {
+            Ok(Json(left)) => left,
+            Err(error) => ChildLeft::Broken(error.message().to_owned()),
+        };
+        Ok((id, left))
+    }
+
+    async fn gone_on(&mut self, pause: u32) -> Result<Budget, Halt> {
+        let Json(budget) = self.ctx.promise::<Json<Budget>>(&promise(pause)).await?;
+        Ok(budget)
+    }
+}
+
+/// The promise that a run waits for after a pause.
+fn promise(pause: u32) -> String {
+    format!("go-on-{pause}")
+}
+
+/// The workflow of a run, keyed by it.
+struct Consultation(Worker);
+
+#[restate_sdk::workflow(
+    abort_timeout = "2h",
+    journal_retention = "1h",
+    workflow_completion_retention = "1d"
+)]
+impl Consultation {
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
+        let run_id = run_id(ctx.key())?;
+        let (stage, mut workflow) = self.0.open(&run_id).await.map_err(Halt::from)?;
+        let mut steps = Steps::new(&self.0, &ctx, run_id.clone());
+        let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
+        if let Err(Halt::Terminal(error)) = &driven {
+            let error = error.clone();
+            ctx.run(move || give_up(stage, error)).name("given up").await?;
+        }
+        // Nobody asks for its budget any more.
+        ctx.object_client::<PurseClient>(run_id.to_string()).close().send();
+        match driven? {
+            RunLeft::Done | RunLeft::Cancelled => Ok(()),
+        }
+    }
+
+    /// Lets the run go on after a pause.
+    #[handler]
+    async fn go_on(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        Json((pause, budget)): Json<(u32, Budget)>,
+    ) -> HandlerResult<()> {
+        ctx.resolve_promise(&promise(pause), Json(budget));
+        Ok(())
+    }
+}
+
+/// One child of a run, keyed by both and by how often the run had paused when it was started.
+struct Debate(Worker);
+
+#[restate_sdk::workflow(
+    ingress_private,
+    abort_timeout = "2h",
+    journal_retention = "1h",
+    workflow_completion_retention = "1h"
+)]
+impl Debate {
+    #[handler]
+    async fn run(
+        &self,
+        ctx: WorkflowContext<'_>,
+        Json(call): Json<ChildCall>,
+    ) -> HandlerResult<Json<ChildLeft>> {
+        let run_id = run_id(ctx.key().split('/').next().unwrap_or_default())?;
+        let (stage, _) = self.0.open(&run_id).await.map_err(Halt::from)?;
+        let mut steps = Steps::new(&self.0, &ctx, run_id);
+        let left = drive_child(&mut steps, &stage, &call).await?;
+        Ok(Json(left))
+    }
+}
+
+/// The budget of a run, keyed by it: one writer at a time, whichever worker asks.
+struct Purse;
+
+#[restate_sdk::object(journal_retention = "0s", idempotency_retention = "0s")]
+impl Purse {
+    #[handler]
+    async fn reserve(
+        &self,
+        ctx: ObjectContext<'_>,
+        Json(wish): Json<Wish>,
+    ) -> HandlerResult<Json<Room>> {
+        let Json(mut account) = account(&ctx).await?;
+        let room = account.reserve(wish);
+        ctx.set(ACCOUNT, Json(account));
+        Ok(Json(room))
+    }
+
+    #[handler]
+    async fn settle(
+        &self,
+        ctx: ObjectContext<'_>,
+        Json(settle): Json<Settle>,
+    ) -> HandlerResult<Json<Spent>> {
+        let Json(mut account) = account(&ctx).await?;
+        let spent = account.settle(settle);
+        ctx.set(ACCOUNT, Json(account));
+        Ok(Json(spent))
+    }
+
+    #[handler]
+    async fn close(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
+        ctx.clear_all();
+        Ok(())
+    }
+}
+
+async fn account(ctx: &ObjectContext<'_>) -> Result<Json<Account>, TerminalError> {
+    let account = ctx.get::<Json<Account>>(ACCOUNT).await?;
+    Ok(account.unwrap_or_else(|| Json(Account::default())))
+}
+
+fn run_id(key: &str) -> Result<RunId, TerminalError> {
+    key.parse().map_err(|_| TerminalError::new_with_code(400, "the key is no id of a run"))
+}
+
+/// A run that cannot go on says so, so that nobody waits for it.
+async fn give_up(stage: Arc<Stage>, error: TerminalError) -> HandlerResult<()> {
+    let (body, state) = match error.code() {
+        CANCELLED => {
+            // Calls under way are not interrupted by Restate; they look for this.
+            let asked = stage.store.ask(&stage.run_id, Wanted::Cancel).await;
+            if let Err(error) = asked
+                && error.is_retryable()
+            {
+                return Err(error.into());
+            }
+            (RunEventBody::RunCancelled, RunState::Cancelled)
+        }
+        _ => {
+            let detail = error.message().to_owned();
+            (RunEventBody::RunFailed { detail }, RunState::Failed)
+        }
+    };
+    let (events, state) = (vec![RunEvent::of_run(body)], Some(state));
+    let commit = Commit { events, state, at_ms: now_ms(), ..Commit::default() };
+    match stage.store.commit(&stage.run_id, commit).await {
+        Ok(_) | Err(StoreError::RunEnded { .. } | StoreError::UnknownRun(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Listens where Restate will send work.
+///
+/// Without `TCP_NODELAY`, which sockets inherit from their listener, every step takes 40 ms longer.
+/// With `SO_REUSEPORT` several workers of one machine stand behind one address, which is what
+/// Restate knows a build by.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.set_nodelay(true)?;
+    socket.bind(address)?;
+    socket.listen(1024)
+}
+
+/// Serves until `done`. With a key, whoever is not this Restate is turned away.
+pub(crate) async fn serve(
+    worker: Worker,
+    listener: TcpListener,
+    identity_key: Option<&str>,
+    done: impl Future<Output = ()>,
+) -> Result<(), String> {
+    let mut endpoint =
+        Endpoint::builder().bind(Consultation(worker.clone())).bind(Debate(worker)).bind(Purse);
+    if let Some(key) = identity_key {
+        endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;
+    }
+    HttpServer::new(endpoint.build()).serve_with_cancel(listener, done).await;
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! A worker: drives whatever part of a run it is given.
+
+use std::fmt::{self, Debug};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::money::Spent;
+use moothall_core::{RunId, Workflow};
+use moothall_engine::waves::{Hands, Purse, PurseFuture, Reserve, Stage};
+use moothall_engine::{EngineError, Walls};
+use moothall_models::Budget;
+use moothall_store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::{Room, Settle, Wish};
+use crate::cluster::{Cluster, ClusterError};
+use crate::sdk;
+
+/// How long a wave waits before it asks again for room in the budget.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What a worker needs of the program around it: models, evidence, sandboxes.
+pub trait Program: Debug + Send + Sync {
+    /// Finds what a run needs on this machine.
+    fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a>;
+}
+
+/// The future of [`Program::open`].
+pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Opened, OpenError>> + Send + 'a>>;
+
+/// A run that can be driven on this machine.
+pub struct Opened {
+    /// Where it is kept.
+    pub store: Arc<dyn Store>,
+    /// Its workflow, at its beginning.
+    pub workflow: Box<dyn Workflow + Send>,
+    /// Who performs its effects.
+    pub hands: Arc<dyn Hands>,
+    /// Where its children live.
+    pub walls: Walls,
+    /// The budget with which it began.
+    pub budget: Budget,
+    /// Children that live at once, at most.
+    pub parallel_children: usize,
+}
+
+impl Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+/// Why a run cannot be driven on this machine.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{words}")]
+pub struct OpenError {
+    /// In words, without anything secret: Restate keeps them.
+    pub words: String,
+    /// Whether it may be otherwise later, or on another machine.
+    pub is_retryable: bool,
+}
+
+/// One process that drives runs for Restate.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    pub(crate) program: Arc<dyn Program>,
+    pub(crate) cluster: Cluster,
+    leaving: CancellationToken,
+    /// Steps under way.
+    busy: watch::Sender<usize>,
+}
+
+impl Worker {
+    /// A worker that nobody has given anything yet.
+    pub fn new(program: Arc<dyn Program>, cluster: Cluster) -> Self {
+        let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
+        Self { program, cluster, leaving, busy }
+    }
+
+    /// Listens where Restate will send work; several workers of one machine may share an address.
+    pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+        sdk::listen(address)
+    }
+
+    /// Serves until `done`. With Restate's public key (`publickeyv1_…`) nobody else is served.
+    ///
+    /// Errors: where the key is none.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        identity_key: Option<&str>,
+        done: impl Future<Output = ()>,
+    ) -> Result<(), String> {
+        sdk::serve(self.clone(), listener, identity_key, done).await
+    }
+
+    /// Begins no further step, and waits at most so long for those under way: their answers are paid
+    /// for. Restate gives what is left to other workers.
+    pub async fn leave(&self, patience: Duration) {
+        self.leaving.cancel();
+        let mut busy = self.busy.subscribe();
+        // The sender lives as long as we do; whoever is not done by then is done again elsewhere.
+        let _ = tokio::time::timeout(patience, busy.wait_for(|busy| *busy == 0)).await;
+    }
+
+    /// Counts a step as long as the guard lives; `None` where no step may begin.
+    pub(crate) fn begin(&self) -> Option<Busy> {
+        if self.leaving.is_cancelled() {
+            return None;
+        }
+        self.busy.send_modify(|busy| *busy += 1);
+        Some(Busy(self.busy.clone()))
+    }
+
+    pub(crate) async fn open(
+        &self,
+        run_id: &RunId,
+    ) -> Result<(Arc<Stage>, Box<dyn Workflow + Send>), OpenError> {
+        let opened = self.program.open(run_id).await?;
+        let Opened { store, workflow, hands, walls, budget, parallel_children } = opened;
+        let (cluster, attempt) = (self.cluster.clone(), attempt());
+        let purse = Arc::new(RemotePurse { cluster, run_id: run_id.clone(), attempt });
+        let run_id = run_id.clone();
+        let stage = Stage { store, run_id, hands, purse, budget, walls, parallel_children };
+        Ok((Arc::new(stage), workflow))
+    }
+}
+
+/// A step under way.
+#[derive(Debug)]
+pub(crate) struct Busy(watch::Sender<usize>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.send_modify(|busy| *busy = busy.saturating_sub(1));
+    }
+}
+
+/// A name that no other attempt has, on no machine of ours.
+fn attempt() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}-{count}", now.as_nanos(), std::process::id())
+}
+
+/// The budget as a worker asks for it.
+#[derive(Debug)]
+struct RemotePurse {
+    cluster: Cluster,
+    run_id: RunId,
+    attempt: String,
+}
+
+impl Purse for RemotePurse {
+    fn reserve(&self, reserve: Reserve) -> PurseFuture<'_, Result<(), ModelFailure>> {
+        Box::pin(async move {
+            loop {
+                let wish = Wish { reserve: reserve.clone(), attempt: self.attempt.clone() };
+                match self.cluster.reserve(&self.run_id, &wish).await.map_err(purse)? {
+                    Room::Granted => return Ok(Ok(())),
+                    Room::Refused(words) => {
+                        return Ok(Err(ModelFailure::new(FailureKind::OverBudget, words)));
+                    }
+                    Room::Wait => tokio::time::sleep(ASK_AGAIN).await,
+                }
+            }
+        })
+    }
+
+    fn settle<'a>(&'a self, wave: &'a str, used: Spent) -> PurseFuture<'a, Spent> {
+        let settle = Settle { wave: wave.to_owned(), attempt: self.attempt.clone(), used };
+        Box::pin(async move { self.cluster.settle(&self.run_id, &settle).await.map_err(purse) })
+    }
+}
+
+fn purse(error: ClusterError) -> EngineError {
+    EngineError::Purse(Box::new(error))
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,70 @@
+//! `moothall worker`, and which engine drives a run.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use clap::Args;
+
+/// Where Restate takes requests, unless somebody says otherwise.
+const INGRESS: &str = "http://127.0.0.1:8080";
+
+/// Where it is administered.
+const ADMIN: &str = "http://127.0.0.1:9070";
+
+const WORKER_EXAMPLES: &str = "\
+Restate sends work to workers and not the other way round: it must reach `--listen`, or `--url` where
+something stands in between. Several workers of one machine may listen on one address. Another build
+listens on another one, so that runs under way end on the build that they began on.
+
+All workers use one store and have the keys of the models themselves. SIGTERM lets a worker end: steps
+under way are waited for, everything else goes to other workers.
+
+Examples:
+  moothall worker --register
+  moothall worker --listen 127.0.0.1:9081 --restate http://127.0.0.1:8080 --register http://127.0.0.1:9070
+  moothall consult HLXI --model demo --isolation none --engine restate";
+
+#[derive(Debug, Args)]
+#[command(after_help = WORKER_EXAMPLES)]
+pub(crate) struct WorkerArgs {
+    /// Address where Restate sends work
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
+    pub(crate) listen: SocketAddr,
+    /// Address where Restate takes requests
+    #[arg(long, value_name = "URL", default_value = INGRESS)]
+    pub(crate) restate: String,
+    /// Tell Restate, at the address where it is administered, that this build has workers here
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = ADMIN)]
+    pub(crate) register: Option<String>,
+    /// Address under which Restate reaches this worker [default: the one that it listens on]
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Serve nobody but the Restate with this public key, such as publickeyv1_…
+    #[arg(long, value_name = "KEY")]
+    pub(crate) identity_key: Option<String>,
+}
+
+/// Who drives a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EngineArg {
+    /// This process.
+    Local,
+    /// Workers of the Restate at this address.
+    Restate(String),
+}
+
+impl FromStr for EngineArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let url = match text {
+            "local" => return Ok(Self::Local),
+            "restate" => INGRESS,
+            _ => text.strip_prefix("restate=").ok_or("it is local, restate or restate=URL")?,
+        };
+        match url.starts_with("http://") || url.starts_with("https://") {
+            true => Ok(Self::Restate(url.trim_end_matches('/').to_owned())),
+            false => Err(format!("an address such as {INGRESS} follows `restate=`")),
+        }
+    }
+}

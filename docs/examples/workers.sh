@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# A consultation that workers of a Restate server drive. One of them is killed, and nobody notices.
+# shellcheck source-path=SCRIPTDIR source=lib/start.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
+
+free_ports() { python3 -c 'import socket; s = [socket.socket() for _ in range(4)]; [x.bind(("127.0.0.1", 0)) for x in s]; print(*[x.getsockname()[1] for x in s])'; }
+read -r node ingress admin listen < <(free_ports)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
+
+# The server is the caller's, because it takes its time to install; its data are the example's own.
+XDG_CACHE_HOME=$caches NODE_PORT=$node INGRESS_PORT=$ingress ADMIN_PORT=$admin \
+    "$examples/../../tools/restate/up.sh" "$scratch/restate" >server.log 2>&1 &
+pids+=($!)
+healthy() { curl --silent --fail --output /dev/null --noproxy '*' "$1"; }
+until healthy "http://127.0.0.1:$ingress/restate/health" && healthy "http://127.0.0.1:$admin/health"; do
+    kill -0 "${pids[0]}" || fail "the server did not start: $(<server.log)"
+    sleep 0.1
+done
+
+restate=http://127.0.0.1:$ingress
+for worker in one two; do
+    "$program" worker --listen "127.0.0.1:$listen" --restate "$restate" --register "http://127.0.0.1:$admin" >"$worker" 2>"$worker.log" &
+    pids+=($!)
+    until [[ -s $worker ]]; do
+        kill -0 "$!" || fail "a worker did not start: $(<"$worker.log")"
+        sleep 0.05
+    done
+    is "http://127.0.0.1:$listen" "$(<"$worker")"
+done
+
+# The same receipt as on one machine, although a worker dies; its last two lines hold times and ids.
+(sleep 1 && kill -9 "${pids[1]}") &
+run 0 consult HLXI --model demo --isolation none --engine "restate=$restate" --receipt many.jsonl
+run 0 consult HLXI --model demo --isolation none --receipt one.jsonl
+run 0 verify many.jsonl
+is "$(head -n -2 one.jsonl | sha256sum)" "$(head -n -2 many.jsonl | sha256sum)"
+
+# A run that waits for a person waits on the cluster.
+run 3 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --pause-after moves --engine "restate=$restate"
+run 0 runs --json
+run_id=$(sed -n 's/.*"run_id": "\([^"]*\)".*/\1/p' "$scratch/out" | head -n 1)
+run 0 resume "$run_id"
+
+# Where there is no cluster, nothing is begun.
+run 4 consult HLXI --model demo --isolation none --engine restate=http://127.0.0.1:1
+says "Restate cannot be reached" "$err"
