@@ -38,7 +38,7 @@ pub(crate) async fn pause(
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
     // Nobody would hear the wish, and it would stop whoever lets the run go on.
-    if app.desk.is_driven(&row.run_id) {
+    if app.desk.is_driven(&row) {
         app.store.ask(&row.run_id, Wish::Pause).await?;
     }
     accepted(&app, &row.run_id).await
@@ -52,7 +52,7 @@ pub(crate) async fn resume(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
-    if app.desk.is_driven(&row.run_id) {
+    if app.desk.is_driven(&row) {
         return Err(Problem::conflict("run-busy", "the run goes on already"));
     }
     let run_id = row.run_id.clone();

@@ -64,7 +64,7 @@ pub trait Desk: Debug + Send + Sync {
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()>;
 
     /// Whether somebody drives a run at the moment, here or in another process.
-    fn is_driven(&self, run_id: &RunId) -> bool;
+    fn is_driven(&self, row: &RunRow) -> bool;
 
     /// What a consultation would take.
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value>;

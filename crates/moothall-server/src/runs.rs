@@ -62,7 +62,7 @@ fn summary(app: &App, row: &RunRow) -> RunSummary {
 }
 
 fn is_driven(app: &App, row: &RunRow) -> bool {
-    !row.state.is_terminal() && app.desk.is_driven(&row.run_id)
+    !row.state.is_terminal() && app.desk.is_driven(row)
 }
 
 /// Where a run stands: the fold of its events. Whoever has it goes on with those after `as_of_seq`.

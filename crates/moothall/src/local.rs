@@ -9,7 +9,9 @@ use moothall_core::RunId;
 use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
 use moothall_engine::{EngineError, RunLock};
-use moothall_store::{Accounts, NewRun, RunMatch, RunRow, SqliteStore, Store, StoreError, Teams};
+use moothall_store::{
+    Accounts, NewRun, RunMatch, RunRow, RunState, SqliteStore, Store, StoreError, Teams,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -90,9 +92,13 @@ impl Local {
         }
     }
 
-    /// Whether somebody drives the run at the moment.
-    pub(crate) fn is_driven(&self, run_id: &RunId) -> bool {
-        RunLock::is_held(&self.locks, run_id)
+    /// Whether somebody drives the run at the moment: a process of this machine, or the workers of a
+    /// cluster, which have it until it stands still or ends.
+    pub(crate) fn is_driven(&self, row: &RunRow) -> bool {
+        match restate_of(row) {
+            Some(_) => row.state == RunState::Running,
+            None => RunLock::is_held(&self.locks, &row.run_id),
+        }
     }
 
     /// Forgets who drove a run that is gone. A file that stays does no harm.
@@ -138,6 +144,16 @@ pub(crate) fn broken(error: StoreError) -> CliError {
 /// The beginning of an id, as it stands in lists.
 pub(crate) fn short(id: &RunId) -> &str {
     id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
+}
+
+/// Where the Restate is whose workers drive a run, if they do.
+pub(crate) fn restate_of(row: &RunRow) -> Option<&str> {
+    restate_in(&row.input)
+}
+
+/// The same, of what a run is started with.
+pub(crate) fn restate_in(input: &Value) -> Option<&str> {
+    input.pointer("/settings/restate").and_then(Value::as_str)
 }
 
 /// What a run was started with, as its command kept it.

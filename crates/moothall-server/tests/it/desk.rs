@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 
-use moothall_core::RunId;
 use moothall_core::report::document::Document;
 use moothall_server::wire::{
     CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, TickerList,
@@ -50,7 +49,7 @@ impl Desk for AbsentDesk {
     fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
         absent()
     }
-    fn is_driven(&self, _: &RunId) -> bool {
+    fn is_driven(&self, _: &RunRow) -> bool {
         self.drives
     }
     fn estimate(&self, _: StartConsult) -> DeskFuture<'_, Value> {

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use moothall_core::access::{Scope, TeamName};
 use moothall_core::model::ModelName;
 
+use super::EngineArg;
+
 const SERVE_EXAMPLES: &str = "\
 The server listens on this machine only unless told otherwise, and answers whoever opens its link or
 has a token of `moothall token create`.
@@ -53,6 +55,10 @@ pub(crate) struct ServeArgs {
     /// Use the recorded filings in this folder and no network
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
+    /// Who drives consultations that are started here: this process (`local`), or the workers of a
+    /// Restate cluster (`restate`, or `restate=URL`; see: moothall worker --help)
+    #[arg(long, value_name = "ENGINE", default_value = "local")]
+    pub(crate) engine: EngineArg,
 }
 
 /// Who is let in.

@@ -32,7 +32,7 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
         let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
         let look = |row: RunRow| {
-            let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id);
+            let is_driven = !row.state.is_terminal() && local.is_driven(&row);
             (row, is_driven)
         };
         anyhow::Ok(rows.into_iter().map(look).collect::<Vec<_>>())

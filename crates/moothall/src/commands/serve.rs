@@ -58,6 +58,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             args.model.clone(),
             offline,
             Pace::of(args.pace),
+            args.engine.clone(),
         ));
         let origin = match &args.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),

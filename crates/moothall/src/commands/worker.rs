@@ -144,7 +144,9 @@ impl Consultations {
             return Err(CliError::failed(words));
         }
         let kept = Kept::read(&row.input)?;
-        let found = Arc::new(Readied::find(self.config.as_deref(), kept).await?);
+        // Boxed: looking for sandboxes is large.
+        let found = Box::pin(Readied::find(self.config.as_deref(), kept)).await?;
+        let found = Arc::new(found);
         ready.insert(row.run_id.clone(), Arc::clone(&found));
         if ready.len() > AT_HAND
             && let Some((_, oldest)) = ready.pop_first()

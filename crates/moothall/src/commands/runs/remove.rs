@@ -87,6 +87,9 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 
 /// Takes what must be had before a run may go.
 async fn doom(local: &Local, row: RunRow) -> Result<Doomed, EngineError> {
+    if local::restate_of(&row).is_some() && local.is_driven(&row) {
+        return Err(EngineError::Busy(row.run_id));
+    }
     // A process that has just come to the end still writes what its person waits for.
     let lock = local.lock(&row.run_id).await?;
     // Nothing follows the end, so nobody takes a run that is over; and there may be thousands.
@@ -159,7 +162,7 @@ fn nothing(how: &DeleteFlags) -> anyhow::Result<Exit> {
 }
 
 fn could_go_on(local: &Local, row: &RunRow) -> CliError {
-    let state = words::state(row, local.is_driven(&row.run_id));
+    let state = words::state(row, local.is_driven(row));
     let id = local::short(&row.run_id);
     CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
         .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`"))

@@ -14,6 +14,7 @@ use moothall_core::reflexion::Reflexion;
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
 use moothall_engine::{Ended, EngineError, RunLock, cancel};
+use moothall_models::Budget;
 use moothall_server::wire::{
     CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun, TickerList,
 };
@@ -24,6 +25,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::{facts as known, order};
+use crate::args::EngineArg;
 use crate::commands::check::Checked;
 use crate::commands::resume::unlocked;
 use crate::commands::{consult, facts, run};
@@ -47,6 +49,7 @@ pub(super) struct ProgramDesk {
     model: Option<ModelName>,
     offline: Option<PathBuf>,
     pace: Pace,
+    engine: EngineArg,
     driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
 }
 
@@ -94,9 +97,10 @@ impl ProgramDesk {
         model: Option<ModelName>,
         offline: Option<PathBuf>,
         pace: Pace,
+        engine: EngineArg,
     ) -> Self {
         let driving = Mutex::default();
-        Self { config, local, feed, model, offline, pace, driving }
+        Self { config, local, feed, model, offline, pace, engine, driving }
     }
 
     /// Configuration and keys as they are now: whoever sets a key need not start the server again.
@@ -111,6 +115,7 @@ impl ProgramDesk {
     fn plan(&self, request: StartConsult) -> Result<(Context, consult::Planned), CliError> {
         let mut args = order::consult(&request, self.model.as_ref())?;
         args.evidence.offline = self.offline.clone();
+        args.engine = self.engine.clone();
         let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
         let context = self.context(flags)?;
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
@@ -146,6 +151,7 @@ impl ProgramDesk {
         let cap = cap.map(moothall_core::MicroUsd::new);
         let new = NewRun { owner, cap, ..new };
         let run_id = new.run_id.clone();
+        let restate = local::restate_in(&new.input).map(str::to_owned);
         // Before the run exists: nobody else may drive it first.
         let lock = self.local.lock(&run_id).await.map_err(|error| problem(unlocked(error)))?;
         let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
@@ -163,7 +169,13 @@ impl ProgramDesk {
             }
             Admission::Refused(excess) => return Err(beyond(excess)),
         }
-        self.drive(run_id.clone(), lock, context, opened);
+        match restate {
+            None => self.drive(run_id.clone(), lock, context, opened),
+            Some(restate) => {
+                let started = consult::start(&restate, &*self.local.store, &run_id).await;
+                started.map_err(problem)?;
+            }
+        }
         Ok(Begun::Now(run_id))
     }
 
@@ -201,6 +213,10 @@ impl ProgramDesk {
 
     async fn go_on(&self, row: RunRow, request: ResumeRun) -> Result<(), CliError> {
         let budget = order::budget(request.budget_usd.as_deref())?;
+        if let Some(restate) = local::restate_of(&row) {
+            let more = Budget { usd: budget, tokens: None };
+            return consult::let_go_on(restate, &*self.local.store, &row, more).await;
+        }
         let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
         let store = &*self.local.store;
         let (context, opened) = match row.workflow.as_str() {
@@ -232,6 +248,9 @@ impl ProgramDesk {
 
     async fn end(&self, row: RunRow) -> Result<(), CliError> {
         let (store, run_id) = (&*self.local.store, &row.run_id);
+        if let Some(restate) = local::restate_of(&row) {
+            return consult::cancel(restate, store, &row).await;
+        }
         let broken =
             |error: EngineError| CliError::failed("the run cannot be cancelled").with_source(error);
         match self.local.lock(run_id).await {
@@ -266,8 +285,8 @@ impl Desk for ProgramDesk {
         Box::pin(async move { self.end(row).await.map_err(problem) })
     }
 
-    fn is_driven(&self, run_id: &RunId) -> bool {
-        self.local.is_driven(run_id)
+    fn is_driven(&self, row: &RunRow) -> bool {
+        self.local.is_driven(row)
     }
 
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value> {
