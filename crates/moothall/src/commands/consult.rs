@@ -109,7 +109,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             }
             Some(restate) => {
                 local.store.create_run(new).await.map_err(local::broken)?;
-                remote::start(restate, &*local.store, &run_id).await?;
+                start(restate, &*local.store, &run_id).await?;
                 remote::follow(&*local.store, &run_id, &[], &kept, &screen).await
             }
         };
@@ -145,7 +145,7 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
             let record = RunRecord::read(store, id).await.map_err(local::broken)?;
             shown(&screen).catch_up(&record.events);
             let more = Budget { usd: args.budget, tokens: args.budget_tokens };
-            remote::let_go_on(restate, store, row, more).await?;
+            let_go_on(restate, store, row, more).await?;
             let left = remote::follow(store, id, &record.events, &kept, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }
