@@ -158,9 +158,7 @@ async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<E
 
 fn why(reason: PauseReason, detail: &str) -> Pause {
     match reason {
-        PauseReason::Budget => {
-            Pause::Budget(ModelFailure::new(FailureKind::OverBudget, detail.to_owned()))
-        }
+        PauseReason::Budget => Pause::Budget(ModelFailure::new(FailureKind::OverBudget, detail)),
         PauseReason::Question => Pause::Question(detail.to_owned()),
         PauseReason::Person | PauseReason::Failure => Pause::Person,
     }
