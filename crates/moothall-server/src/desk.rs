@@ -66,7 +66,7 @@ pub trait Desk: Debug + Send + Sync {
     fn cancel(&self, row: RunRow) -> DeskFuture<'_, ()>;
 
     /// Which of these runs somebody drives at the moment, here or in another process.
-    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>>;
+    fn driven(&self, rows: Vec<RunRow>) -> DeskFuture<'_, BTreeSet<RunId>>;
 
     /// The moves of a consultation as they would be debated, after a change where there is one, and
     /// who makes it.

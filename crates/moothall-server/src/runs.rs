@@ -42,7 +42,7 @@ pub(crate) async fn list(
     let teams = Teams::Only(who.owner()?.team);
     let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
     let open = rows.iter().filter(|row| !row.state.is_terminal());
-    let driven = app.desk.driven(open.map(|row| row.run_id.clone()).collect()).await?;
+    let driven = app.desk.driven(open.cloned().collect()).await?;
     let summary = |row: &RunRow| summary(row, driven.contains(&row.run_id));
     Ok(Json(RunList { runs: rows.iter().map(summary).collect() }))
 }
@@ -69,7 +69,7 @@ pub(crate) async fn is_driven(app: &App, row: &RunRow) -> Result<bool, Problem> 
     if row.state.is_terminal() {
         return Ok(false);
     }
-    Ok(!app.desk.driven(vec![row.run_id.clone()]).await?.is_empty())
+    Ok(!app.desk.driven(vec![row.clone()]).await?.is_empty())
 }
 
 /// Where a run stands: the fold of its events. Whoever has it goes on with those after `as_of_seq`.

@@ -11,7 +11,8 @@ use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
 use moothall_engine::{EngineError, RunLock};
 use moothall_store::{
-    Accounts, NewRun, PgDriving, PgStore, RunMatch, RunRow, SqliteStore, Store, StoreError, Teams,
+    Accounts, NewRun, PgDriving, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store,
+    StoreError, Teams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -153,20 +154,26 @@ impl Local {
         Ok(DriverLock { _on_this_machine: on_this_machine, _on_all_machines: on_all_machines })
     }
 
-    /// Which of these runs somebody drives at the moment.
-    pub(crate) async fn driven(&self, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
-        match &self.kept {
+    /// Which of these runs somebody drives at the moment: a process, or the workers of a cluster,
+    /// which have it until it stands still or ends.
+    pub(crate) async fn driven(&self, rows: &[RunRow]) -> Result<BTreeSet<RunId>, StoreError> {
+        let (on_clusters, others): (Vec<&RunRow>, Vec<&RunRow>) =
+            rows.iter().partition(|row| restate_of(row).is_some());
+        let ids: Vec<RunId> = others.into_iter().map(|row| row.run_id.clone()).collect();
+        let mut driven: BTreeSet<RunId> = match &self.kept {
             Kept::File(_) => {
-                let held = ids.iter().filter(|id| RunLock::is_held(&self.locks, id));
-                Ok(held.cloned().collect())
+                ids.into_iter().filter(|id| RunLock::is_held(&self.locks, id)).collect()
             }
-            Kept::Database(store) => store.driven(ids).await,
-        }
+            Kept::Database(store) => store.driven(&ids).await?,
+        };
+        let running = on_clusters.into_iter().filter(|row| row.state == RunState::Running);
+        driven.extend(running.map(|row| row.run_id.clone()));
+        Ok(driven)
     }
 
     /// Whether somebody drives the run at the moment.
-    pub(crate) async fn is_driven(&self, run_id: &RunId) -> Result<bool, CliError> {
-        let driven = self.driven(std::slice::from_ref(run_id)).await.map_err(broken)?;
+    pub(crate) async fn is_driven(&self, row: &RunRow) -> Result<bool, CliError> {
+        let driven = self.driven(std::slice::from_ref(row)).await.map_err(broken)?;
         Ok(!driven.is_empty())
     }
 
@@ -213,6 +220,16 @@ pub(crate) fn broken(error: StoreError) -> CliError {
 /// The beginning of an id, as it stands in lists.
 pub(crate) fn short(id: &RunId) -> &str {
     id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
+}
+
+/// Where the Restate is whose workers drive a run, if they do.
+pub(crate) fn restate_of(row: &RunRow) -> Option<&str> {
+    restate_in(&row.input)
+}
+
+/// The same, of what a run is started with.
+pub(crate) fn restate_in(input: &Value) -> Option<&str> {
+    input.pointer("/settings/restate").and_then(Value::as_str)
 }
 
 /// What a run was started with, as its command kept it.

@@ -94,7 +94,10 @@ impl Root {
             match &asked.effect {
                 Effect::StartChild(_) => self.wanted.push_back(asked),
                 Effect::AskPerson(_) => self.question = Some(asked),
-                Effect::CallModel(_) | Effect::Execute(_) | Effect::Gather(_) => {
+                Effect::CallModel(_)
+                | Effect::Execute(_)
+                | Effect::Gather(_)
+                | Effect::Draft(_) => {
                     self.waiting.push(asked);
                 }
             }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 
-use moothall_core::RunId;
 use moothall_core::report::document::Document;
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult,
@@ -52,8 +51,10 @@ impl Desk for AbsentDesk {
     fn cancel(&self, _: RunRow) -> DeskFuture<'_, ()> {
         absent()
     }
-    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>> {
-        Box::pin(async move { Ok(ids.into_iter().filter(|_| self.drives).collect()) })
+    fn driven(&self, rows: Vec<RunRow>) -> DeskFuture<'_, BTreeSet<RunId>> {
+        Box::pin(async move {
+            Ok(rows.into_iter().filter(|_| self.drives).map(|row| row.run_id).collect())
+        })
     }
     fn moves(&self, _: RunRow, _: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {
         absent()

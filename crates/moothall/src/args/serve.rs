@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use moothall_core::access::{Scope, TeamName};
 use moothall_core::model::ModelName;
 
+use super::EngineArg;
+
 const SERVE_EXAMPLES: &str = "\
 The server listens on this machine only unless told otherwise, and answers whoever opens its link or
 has a token of `moothall token create`.
@@ -62,6 +64,10 @@ pub(crate) struct ServeArgs {
     /// Who reviews without a token [default: whoever is logged in]
     #[arg(long, value_name = "NAME", requires = "workspace")]
     pub(crate) by: Option<String>,
+    /// Who drives consultations that are started here: this process (`local`), or the workers of a
+    /// Restate cluster (`restate`, or `restate=URL`; see: moothall worker --help)
+    #[arg(long, value_name = "ENGINE", default_value = "local")]
+    pub(crate) engine: EngineArg,
 }
 
 /// Who is let in.

@@ -55,7 +55,7 @@ async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
     if row.state.is_terminal() {
         return Ok(row.state);
     }
-    if let Some(restate) = consult::restate_of(row) {
+    if let Some(restate) = local::restate_of(row) {
         consult::cancel(restate, store, row).await?;
         return Ok(wait(store, run_id).await?);
     }

@@ -46,7 +46,7 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
 pub(super) use self::reading::Reading;
-pub(super) use self::remote::{cancel, refused, restate_of};
+pub(super) use self::remote::{cancel, let_go_on, refused, start};
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
@@ -109,9 +109,9 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
                 drive(&ready, &local, &run_id, &kept, ledger, None, &screen).await
             }
             Some(restate) => {
-                let cluster = remote::cluster(restate)?;
                 local.store.create_run(new).await.map_err(local::broken)?;
-                remote::start(&cluster, &local, &run_id, &kept, &screen).await
+                start(restate, &*local.store, &run_id).await?;
+                remote::follow(&*local.store, &run_id, &[], &kept, &screen).await
             }
         };
         end(&ready, &left).await;
@@ -142,9 +142,12 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
 
     runtime.block_on(async {
         if let Some(restate) = &kept.settings.restate {
+            let (store, id) = (&*local.store, &row.run_id);
+            let record = RunRecord::read(store, id).await.map_err(local::broken)?;
+            shown(&screen).catch_up(&record.events);
             let more = Budget { usd: args.budget, tokens: args.budget_tokens };
-            let (cluster, budget) = (remote::cluster(restate)?, more);
-            let left = remote::go_on(&cluster, local, row, budget, &kept, &screen).await;
+            let_go_on(restate, store, row, more).await?;
+            let left = remote::follow(store, id, &record.events, &kept, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;

@@ -64,7 +64,7 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
     runtime()?.block_on(async {
-        let local = Local::open(&context.loaded.places.folders).await?;
+        let local = Local::open(&context.loaded).await?;
         let title = words::cut(&desk.kept.edit.task, TITLE_CHARS);
         let input = serde_json::to_value(&desk.kept)?;
         let new = local::new_run(EditWorkflow::NAME, &title, &desk.kept.edit.model, input)?;

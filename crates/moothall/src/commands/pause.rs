@@ -5,7 +5,7 @@ use std::time::Duration;
 use moothall_store::{RunRow, RunState, StoreError, Wish};
 use serde_json::json;
 
-use super::{consult, runtime};
+use super::runtime;
 use crate::args::{Global, PauseArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
@@ -69,7 +69,7 @@ async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<Now> {
         state if state.is_terminal() => return Ok(Now::Over(state)),
         RunState::Paused => return Ok(Now::Still),
         // Whoever drove it is gone: it stands still, and a wish would stop the next one.
-        _ if !is_driven(local, row).await? => return Ok(Now::Still),
+        _ if !local.is_driven(row).await? => return Ok(Now::Still),
         _ => {}
     }
     match store.ask(run_id, Wish::Pause).await {
@@ -80,18 +80,14 @@ async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<Now> {
     waited.unwrap_or(Ok(Now::Stopping)).map_err(Into::into)
 }
 
-/// Whether somebody would hear a wish: a process of this machine, or a worker of a cluster.
-async fn is_driven(local: &Local, row: &RunRow) -> Result<bool, CliError> {
-    Ok(consult::restate_of(row).is_some() || local.is_driven(&row.run_id).await?)
-}
-
 async fn until_still(local: &Local, row: &RunRow) -> Result<Now, CliError> {
     loop {
         let now = local.store.run(&row.run_id).await.map_err(local::broken)?;
-        match now.map(|now| now.state) {
-            Some(RunState::Paused) | None => return Ok(Now::Still),
-            Some(state) if state.is_terminal() => return Ok(Now::Over(state)),
-            Some(_) if !is_driven(local, row).await? => return Ok(Now::Still),
+        match now {
+            None => return Ok(Now::Still),
+            Some(now) if now.state == RunState::Paused => return Ok(Now::Still),
+            Some(now) if now.state.is_terminal() => return Ok(Now::Over(now.state)),
+            Some(now) if !local.is_driven(&now).await? => return Ok(Now::Still),
             Some(_) => tokio::time::sleep(LOOK_AGAIN).await,
         }
     }

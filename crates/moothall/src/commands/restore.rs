@@ -108,7 +108,7 @@ async fn put_aside(folders: &Folders, database: &Path) -> Result<Option<PathBuf>
     if let Some(local) = Local::open_existing_file(folders).await? {
         let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
         for row in local.store.runs(filter).await.map_err(local::broken)? {
-            if local.is_driven(&row.run_id).await? {
+            if local.is_driven(&row).await? {
                 let id = local::short(&row.run_id);
                 return Err(CliError::failed(format!("a process drives run {}", row.run_id))
                     .with_hint(format!("let it stand still first: `moothall pause {id}`")));

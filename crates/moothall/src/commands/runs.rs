@@ -32,7 +32,7 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
         let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
         let open = rows.iter().filter(|row| !row.state.is_terminal());
-        let open: Vec<_> = open.map(|row| row.run_id.clone()).collect();
+        let open: Vec<RunRow> = open.cloned().collect();
         let driven = local.driven(&open).await.map_err(local::broken)?;
         let look = |row: RunRow| {
             let is_driven = driven.contains(&row.run_id);

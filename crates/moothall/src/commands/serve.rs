@@ -69,6 +69,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             args.model.clone(),
             offline,
             Pace::of(args.pace),
+            args.engine.clone(),
         );
         let desk = Arc::new(desk.with_causes(causes).with_committees(committees));
         let origin = match &args.public_url {
@@ -138,11 +139,7 @@ fn committees(files: &[PathBuf]) -> Result<Vec<(Committee, PathBuf)>, CliError> 
 }
 
 /// The workspaces whose drafts are shown, each with what a crash left finished.
-fn workspaces(
-    global: &Global,
-    loaded: &Loaded,
-    args: &ServeArgs,
-) -> Result<Workspaces, CliError> {
+fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Workspaces, CliError> {
     if args.workspace.is_empty() {
         return Ok(Workspaces::default());
     }

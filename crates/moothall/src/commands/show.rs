@@ -25,7 +25,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
-        let is_driven = !row.state.is_terminal() && local.is_driven(&row.run_id).await?;
+        let is_driven = !row.state.is_terminal() && local.is_driven(&row).await?;
         if let Some(path) = &args.receipt {
             files::write_receipt(path, &receipt(&record)?)?;
         }

@@ -33,7 +33,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
         let cluster = Cluster::new(&args.restate).map_err(refused)?;
-        let local = Local::open(&loaded.places.folders).await?;
+        let local = Local::open(&loaded).await?;
         let program = Arc::new(Consultations {
             config: global.config.clone(),
             local,
@@ -144,7 +144,9 @@ impl Consultations {
             return Err(CliError::failed(words));
         }
         let kept = Kept::read(&row.input)?;
-        let found = Arc::new(Readied::find(self.config.as_deref(), kept).await?);
+        // Boxed: looking for sandboxes is large.
+        let found = Box::pin(Readied::find(self.config.as_deref(), kept)).await?;
+        let found = Arc::new(found);
         ready.insert(row.run_id.clone(), Arc::clone(&found));
         if ready.len() > AT_HAND
             && let Some((_, oldest)) = ready.pop_first()

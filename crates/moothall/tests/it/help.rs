@@ -150,3 +150,8 @@ fn reference_pages_of_the_book_can_be_printed() {
         assert!(ran.stdout.contains(words), "{ran}");
     }
 }
+
+#[test]
+fn help_of_worker_shows_every_flag() {
+    assert_snapshot!(World::new().run(&["worker", "--help"]));
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,8 @@ struct Cluster {
     admin: String,
     /// Where all workers listen.
     listen: String,
-    workers: Vec<(Running, PathBuf)>,
+    workers: Vec<Running>,
+    /// Workers that there ever were.
     lives: usize,
     _server: Running,
     _data: TempDir,
@@ -123,7 +124,17 @@ impl Cluster {
         let mut line = String::new();
         BufReader::new(worker.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, format!("http://{listen}\n"), "{}", fs_err::read_to_string(&log).unwrap());
-        self.workers.push((Running(worker), log));
+        self.workers.push(Running(worker));
+    }
+
+    /// What each worker that there ever was has logged, line by line.
+    fn logs(&self) -> Vec<String> {
+        let log = |life| {
+            let log = self.world.read(&format!("worker-{life}.log"));
+            // The last line may be half written.
+            log.rfind('\n').map_or_else(String::new, |end| log[..=end].to_owned())
+        };
+        (1..=self.lives).map(log).collect()
     }
 
     fn engine(&self) -> String {
@@ -196,9 +207,8 @@ async fn a_consultation_of_two_workers_ends_like_one_of_this_machine() {
     let whole = of_one_machine(&[]).await;
     assert_eq!(left.events, whole.events);
     assert_eq!(left.receipt, whole.receipt);
-    for (_, log) in &cluster.workers {
-        let calls = started(&fs_err::read_to_string(log).unwrap()).len();
-        assert!(calls > 0, "every worker has a part in it");
+    for log in cluster.logs() {
+        assert!(!started(&log).is_empty(), "every worker has a part in it");
     }
 }
 
@@ -226,33 +236,32 @@ async fn consultations_whose_workers_are_killed_end_like_one_that_was_left_alone
         let mut moments: Vec<u64> =
             (0..4.min(kills - killed)).map(|_| dice.below(whole.events.len() as u64)).collect();
         moments.sort_unstable();
+        // What was answered before each kill, and how far the logs were then.
+        let mut deaths: Vec<(BTreeSet<String>, Vec<usize>)> = Vec::new();
         for moment in moments {
             let Some((store, id)) = cluster.comes_to(moment).await else { break };
             let answered = store.journal(&id).await.unwrap();
-            let answered: BTreeSet<String> = answered.keys().map(ToString::to_string).collect();
+            let answered = answered.keys().map(ToString::to_string).collect();
+            deaths.push((answered, cluster.logs().iter().map(String::len).collect()));
             let victim = usize::try_from(dice.below(3)).unwrap();
-            let (mut dead, _) = cluster.workers.remove(victim);
-            let heard: Vec<usize> = cluster.workers.iter().map(|(_, log)| length(log)).collect();
-            dead.kill();
+            cluster.workers.remove(victim).kill();
             killed += 1;
             cluster.add_worker();
             tokio::time::sleep(Duration::from_millis(dice.below(300))).await;
-            // The new worker's log begins after the kill.
-            for (at, (_, log)) in cluster.workers.iter().enumerate() {
-                let log = fs_err::read_to_string(log).unwrap();
-                let since = log.get(heard.get(at).copied().unwrap_or(0)..).unwrap_or_default();
+        }
+        cluster.wait(run);
+        let logs = cluster.logs();
+        for (answered, lengths) in deaths {
+            for (life, log) in logs.iter().enumerate() {
+                let since = &log[lengths.get(life).copied().unwrap_or(0)..];
                 let again = started(since).into_iter().filter(|id| answered.contains(id));
                 assert_eq!(again.collect::<Vec<_>>(), Vec::<String>::new(), "asked again");
             }
         }
-        cluster.wait(run);
         let left = Left::in_world(&cluster.world).await;
         assert_eq!(left.events, whole.events, "run {runs} of seed {seed}");
         assert_eq!(left.receipt, whole.receipt, "run {runs} of seed {seed}");
-        let mut all = Vec::new();
-        for life in 1..=cluster.lives {
-            all.extend(started(&cluster.world.read(&format!("worker-{life}.log"))));
-        }
+        let all: Vec<String> = logs.iter().flat_map(|log| started(log)).collect();
         twice += all.len() - all.iter().collect::<BTreeSet<_>>().len();
         runs += 1;
     }
@@ -260,10 +269,6 @@ async fn consultations_whose_workers_are_killed_end_like_one_that_was_left_alone
         "{killed} kills of workers in {runs} consultations, seed {seed}: every receipt is the same, no \
          answered call was asked again, and {twice} that were under way were",
     );
-}
-
-fn length(log: &Path) -> usize {
-    usize::try_from(fs_err::metadata(log).unwrap().len()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

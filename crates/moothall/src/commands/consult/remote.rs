@@ -8,7 +8,6 @@ use moothall_engine::{Ended, Pause, RunRecord};
 use moothall_models::Budget;
 use moothall_restate::{Cluster, ClusterError};
 use moothall_store::{RunRow, RunState, Store, StoreError, StoredEvent, Wish};
-use serde_json::Value;
 
 use super::drive::{Left, name_moves};
 use super::kept::Kept;
@@ -16,17 +15,13 @@ use super::screen::{SharedScreen, shown};
 use crate::commands::Interruptible;
 use crate::commands::watched;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local};
+use crate::local;
 
 /// How often it is looked for what has happened.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How many events are read at once.
 const PAGE: u32 = 1000;
-
-pub(super) fn cluster(ingress: &str) -> Result<Cluster, CliError> {
-    Cluster::new(ingress).map_err(refused)
-}
 
 /// What a person is told where Restate does not do what it is asked.
 pub(in crate::commands) fn refused(error: ClusterError) -> CliError {
@@ -42,45 +37,32 @@ pub(in crate::commands) fn refused(error: ClusterError) -> CliError {
     CliError::failed("the cluster does not take the run").with_source(error).with_hint(hint)
 }
 
-/// Starts a run that the store knows, and follows it to where it stops.
-pub(super) async fn start(
-    cluster: &Cluster,
-    local: &Local,
+/// Gives a run that the store knows to the workers of a cluster. Where they do not take it, it is
+/// gone: nobody would ever drive it.
+pub(in crate::commands) async fn start(
+    restate: &str,
+    store: &dyn Store,
     run_id: &RunId,
-    kept: &Kept,
-    screen: &SharedScreen,
-) -> anyhow::Result<Left> {
-    if let Err(error) = cluster.start(run_id).await {
-        // Nobody will ever drive it.
-        let gone = local.store.delete_runs(std::slice::from_ref(run_id)).await;
-        gone.map_err(local::broken)?;
-        return Err(refused(error).into());
-    }
-    follow(local, run_id, 0, 0, kept, screen).await
+) -> Result<(), CliError> {
+    let started = async { Cluster::new(restate)?.start(run_id).await };
+    let Err(error) = started.await else { return Ok(()) };
+    store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
+    Err(refused(error))
 }
 
-/// Lets a run go on that stands still, or follows one that does not.
-pub(super) async fn go_on(
-    cluster: &Cluster,
-    local: &Local,
+/// Lets a run go on that stands still; one that does not is left alone.
+pub(in crate::commands) async fn let_go_on(
+    restate: &str,
+    store: &dyn Store,
     row: &RunRow,
     budget: Budget,
-    kept: &Kept,
-    screen: &SharedScreen,
-) -> anyhow::Result<Left> {
-    let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
-    shown(screen).catch_up(&record.events);
-    let pauses = pauses(&record.events);
-    if row.state == RunState::Paused {
-        cluster.go_on(&row.run_id, pauses, budget).await.map_err(refused)?;
+) -> Result<(), CliError> {
+    if row.state != RunState::Paused {
+        return Ok(());
     }
-    let seen = record.events.last().map_or(0, |stored| stored.seq);
-    follow(local, &row.run_id, seen, pauses, kept, screen).await
-}
-
-/// Where the Restate is whose workers drive a run, if they do.
-pub(in crate::commands) fn restate_of(row: &RunRow) -> Option<&str> {
-    row.input.pointer("/settings/restate").and_then(Value::as_str)
+    let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
+    let cluster = Cluster::new(restate).map_err(refused)?;
+    cluster.go_on(&row.run_id, pauses(&record.events), budget).await.map_err(refused)
 }
 
 /// Asks the workers of a run to end it. One that stands still must go on to hear of it.
@@ -94,12 +76,7 @@ pub(in crate::commands) async fn cancel(
         Err(StoreError::RunEnded { .. }) => return Ok(()),
         Err(error) => return Err(local::broken(error)),
     }
-    if row.state == RunState::Paused {
-        let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
-        let (cluster, pauses) = (cluster(restate)?, pauses(&record.events));
-        cluster.go_on(&row.run_id, pauses, Budget::default()).await.map_err(refused)?;
-    }
-    Ok(())
+    let_go_on(restate, store, row, Budget::default()).await
 }
 
 /// How often a run has paused.
@@ -111,15 +88,15 @@ fn pauses(events: &[StoredEvent]) -> u32 {
     events.iter().map(number).max().unwrap_or_default()
 }
 
-async fn follow(
-    local: &Local,
+/// Follows a run to where it stops. What `before` holds was shown before.
+pub(super) async fn follow(
+    store: &dyn Store,
     run_id: &RunId,
-    seen: u64,
-    pauses: u32,
+    before: &[StoredEvent],
     kept: &Kept,
     screen: &SharedScreen,
 ) -> anyhow::Result<Left> {
-    let store = &*local.store;
+    let (seen, pauses) = (before.last().map_or(0, |stored| stored.seq), pauses(before));
     let following = Box::pin(until_it_stops(store, run_id, seen, pauses, screen));
     let tick = || shown(screen).tick();
     let followed = watched(following, super::screen::TICK, tick).await;

@@ -71,6 +71,7 @@ impl Hands for Readied {
             Effect::CallModel(request) => self.ready.gateway.most_of(request),
             Effect::Execute(_)
             | Effect::Gather(_)
+            | Effect::Draft(_)
             | Effect::StartChild(_)
             | Effect::AskPerson(_) => Amount::default(),
         }

@@ -87,6 +87,10 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 
 /// Takes what must be had before a run may go.
 async fn doom(local: &Local, row: RunRow) -> Result<Doomed, EngineError> {
+    let on_cluster = local::restate_of(&row).is_some();
+    if on_cluster && !local.driven(std::slice::from_ref(&row)).await?.is_empty() {
+        return Err(EngineError::Busy(row.run_id));
+    }
     // A process that has just come to the end still writes what its person waits for.
     let lock = local.lock(&row.run_id).await?;
     // Nothing follows the end, so nobody takes a run that is over; and there may be thousands.
@@ -159,7 +163,7 @@ fn nothing(how: &DeleteFlags) -> anyhow::Result<Exit> {
 }
 
 async fn could_go_on(local: &Local, row: &RunRow) -> Result<CliError, CliError> {
-    let state = words::state(row, local.is_driven(&row.run_id).await?);
+    let state = words::state(row, local.is_driven(row).await?);
     let id = local::short(&row.run_id);
     Ok(CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
         .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`")))

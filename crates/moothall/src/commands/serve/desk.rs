@@ -14,6 +14,7 @@ use moothall_core::reflexion::Reflexion;
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
 use moothall_engine::{Ended, EngineError, cancel};
+use moothall_models::Budget;
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
     TickerList,
@@ -25,6 +26,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::{facts as known, order};
+use crate::args::EngineArg;
 use crate::commands::check::Checked;
 use crate::commands::resume::unlocked;
 use crate::commands::{consult, facts, moves, run};
@@ -50,6 +52,7 @@ pub(super) struct ProgramDesk {
     pace: Pace,
     causes: Causes,
     committees: Vec<(Committee, PathBuf)>,
+    engine: EngineArg,
     driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
 }
 
@@ -105,9 +108,10 @@ impl ProgramDesk {
         model: Option<ModelName>,
         offline: Option<PathBuf>,
         pace: Pace,
+        engine: EngineArg,
     ) -> Self {
         let (driving, causes, committees) = (Mutex::default(), Causes::Told, Vec::new());
-        Self { config, local, feed, model, offline, pace, causes, committees, driving }
+        Self { config, local, feed, model, offline, pace, engine, causes, committees, driving }
     }
 
     /// The same, for callers who may or may not hear causes.
@@ -136,6 +140,7 @@ impl ProgramDesk {
     fn plan(&self, request: StartConsult) -> Result<(Context, consult::Planned), CliError> {
         let mut args = order::consult(&request, self.model.as_ref(), &self.committees)?;
         args.evidence.offline = self.offline.clone();
+        args.engine = self.engine.clone();
         let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
         let context = self.context(flags)?;
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
@@ -172,6 +177,7 @@ impl ProgramDesk {
         let cap = cap.map(moothall_core::MicroUsd::new);
         let new = NewRun { owner, cap, ..new };
         let run_id = new.run_id.clone();
+        let restate = local::restate_in(&new.input).map(str::to_owned);
         // Before the run exists: nobody else may drive it first.
         let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
         let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
@@ -189,7 +195,13 @@ impl ProgramDesk {
             }
             Admission::Refused(excess) => return Err(beyond(excess)),
         }
-        self.drive(run_id.clone(), lock, context, opened);
+        match restate {
+            None => self.drive(run_id.clone(), lock, context, opened),
+            Some(restate) => {
+                let started = consult::start(&restate, &*self.local.store, &run_id).await;
+                started.map_err(|error| self.problem(error))?;
+            }
+        }
         Ok(Begun::Now(run_id))
     }
 
@@ -228,6 +240,10 @@ impl ProgramDesk {
 
     async fn go_on(&self, row: RunRow, request: ResumeRun) -> Result<(), CliError> {
         let budget = order::budget(request.budget_usd.as_deref())?;
+        if let Some(restate) = local::restate_of(&row) {
+            let more = Budget { usd: budget, tokens: None };
+            return consult::let_go_on(restate, &*self.local.store, &row, more).await;
+        }
         let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
         let store = &*self.local.store;
         let (context, opened) = match row.workflow.as_str() {
@@ -259,6 +275,9 @@ impl ProgramDesk {
 
     async fn end(&self, row: RunRow) -> Result<(), CliError> {
         let (store, run_id) = (&*self.local.store, &row.run_id);
+        if let Some(restate) = local::restate_of(&row) {
+            return consult::cancel(restate, store, &row).await;
+        }
         let broken =
             |error: EngineError| CliError::failed("the run cannot be cancelled").with_source(error);
         match self.local.lock(run_id).await {
@@ -293,8 +312,8 @@ impl Desk for ProgramDesk {
         Box::pin(async move { self.end(row).await.map_err(|error| self.problem(error)) })
     }
 
-    fn driven(&self, ids: Vec<RunId>) -> DeskFuture<'_, BTreeSet<RunId>> {
-        Box::pin(async move { Ok(self.local.driven(&ids).await?) })
+    fn driven(&self, rows: Vec<RunRow>) -> DeskFuture<'_, BTreeSet<RunId>> {
+        Box::pin(async move { Ok(self.local.driven(&rows).await?) })
     }
 
     fn moves(&self, row: RunRow, change: Option<(ChangeMoves, String)>) -> DeskFuture<'_, Value> {
