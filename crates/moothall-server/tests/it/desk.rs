@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 
+use moothall_core::RunId;
 use moothall_core::report::document::Document;
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult,
