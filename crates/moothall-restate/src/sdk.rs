@@ -161,6 +161,10 @@ impl Consultation {
         let (stage, mut workflow) = self.0.open(&run_id).await.map_err(Halt::from)?;
         let mut steps = Steps::new(&self.0, &ctx, run_id.clone());
         let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
+        // Nothing may be said behind a step that is made again: the replay would say it elsewhere.
+        if let Err(Halt::Again(error)) = driven {
+            return Err(error);
+        }
         if let Err(Halt::Terminal(error)) = &driven {
             let error = error.clone();
             ctx.run(move || give_up(stage, error)).name("given up").await?;

@@ -20,10 +20,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use moothall_core::access::{Pace, Scope, Scopes, TeamName, TokenId, Wait};
-use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError};
+use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError, Teams};
 
 pub(crate) use self::cookies::Cookies;
 pub(crate) use self::identify::identify;
+use crate::{App, Problem, Who};
 
 /// How long a browser stays signed in.
 const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -132,6 +133,16 @@ pub enum AccessError {
     /// The machine gave no randomness.
     #[error("the machine gives no randomness")]
     Randomness(#[from] getrandom::Error),
+}
+
+/// What an administrator called the token with which somebody came, if they came with one. Who says
+/// something is told from their credential and never from what they send.
+pub(crate) async fn token_label(app: &App, who: &Who) -> Result<Option<String>, Problem> {
+    let owner = who.owner()?;
+    let Some(id) = owner.token else { return Ok(None) };
+    let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;
+    let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);
+    Ok(Some(label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string())))
 }
 
 /// Milliseconds since 1970.

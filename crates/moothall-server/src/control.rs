@@ -10,7 +10,7 @@ use moothall_engine::RunRecord;
 use moothall_store::{RunRow, Wish};
 use serde_json::Value;
 
-use crate::access::now_ms;
+use crate::access::{now_ms, token_label};
 use crate::asked::{Body, Named, OptionalBody};
 use crate::runs::is_driven;
 use crate::wire::{Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun};
@@ -87,7 +87,10 @@ pub(crate) async fn approve(
             Problem::conflict("not-held", words)
         }
     })?;
-    let by = by.unwrap_or_else(|| WEB_USER.to_owned());
+    let by = match token_label(&app, &who).await? {
+        Some(label) => label,
+        None => by.unwrap_or_else(|| WEB_USER.to_owned()),
+    };
     let approval = Approval {
         move_id: move_id.clone(),
         by: bounded("by", by, MAX_BY_CHARS)?,
@@ -119,7 +122,8 @@ pub(crate) async fn change_moves(
     Body(change): Body<ChangeMoves>,
 ) -> Result<Json<Value>, Problem> {
     let row = app.find(&who, Scope::Review, &run).await?;
-    app.desk.moves(row, Some((change, WEB_USER.to_owned()))).await.map(Json)
+    let by = token_label(&app, &who).await?.unwrap_or_else(|| WEB_USER.to_owned());
+    app.desk.moves(row, Some((change, by))).await.map(Json)
 }
 
 pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {

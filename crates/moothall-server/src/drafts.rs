@@ -18,12 +18,12 @@ use moothall_core::access::{Owner, Scope};
 use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State};
 use moothall_core::gate::Channel;
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, workspace_id};
-use moothall_store::Teams;
 use serde::Deserialize;
 
 pub(crate) use self::audit::show as audit;
 use self::live::Bell;
 pub(crate) use self::live::events;
+use crate::access::token_label;
 use crate::app::BUILD;
 use crate::asked::{Asked, Body, Named};
 use crate::control::bounded;
@@ -177,6 +177,12 @@ async fn say(
         if say == Say::Approve && !one.store.policy().channels.contains(&Channel::Web) {
             return Ok(None);
         }
+        if say == Say::Approve && !rows::shows_all(&rows::detail(one, id)?) {
+            return Err(DraftError::Input(
+                "not all of it fits into a page: `moothall review` shows and approves it"
+                    .to_owned(),
+            ));
+        }
         let drafts = one.store.review(&person, id, seal, say, &reason)?;
         let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
         Ok(Some(SaidOnDraft { drafts }))
@@ -194,18 +200,10 @@ async fn say(
     })
 }
 
-/// Who speaks, from their credential and never from what they send: the label of a token, which an
-/// administrator gave it, or the person who started the server.
+/// Who speaks: the token, or the person who started the server.
 async fn reviewer(app: &App, who: &Who) -> Result<Caller, Problem> {
-    let owner = who.owner()?;
-    let name = match owner.token {
-        None => app.workspaces.person.clone(),
-        Some(id) => {
-            let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;
-            let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);
-            label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string())
-        }
-    };
+    let label = token_label(app, who).await?;
+    let name = label.unwrap_or_else(|| app.workspaces.person.clone());
     let client = Client { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
     Ok(Caller { who: Principal::human(name), client: Some(client) })
 }

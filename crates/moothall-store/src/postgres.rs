@@ -117,6 +117,28 @@ impl PgStore {
         self.pool.close().await;
     }
 
+    /// What was answered to these effects of a run, or to all.
+    async fn journal_of(
+        &self,
+        id: &RunId,
+        effects: Option<Vec<String>>,
+    ) -> Result<BTreeMap<EffectId, JournalEntry>, StoreError> {
+        let ask = || async {
+            let rows = sqlx::query(
+                "SELECT effect_id, encode(request_sha256, 'hex') AS request_sha256, latency_ms,
+                        tries, result
+                 FROM journal WHERE run_id = $1 AND ($2::text[] IS NULL OR effect_id = ANY($2))",
+            )
+            .bind(key(id)?)
+            .bind(effects.as_deref())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(database_error)?;
+            self.or_unknown(id, rows).await
+        };
+        patiently(ask).await?.iter().map(rows::journal_entry).collect()
+    }
+
     /// An empty answer means that there is nothing, or that there is no such run.
     async fn or_unknown(&self, id: &RunId, rows: Vec<PgRow>) -> Result<Vec<PgRow>, StoreError> {
         if rows.is_empty() {
@@ -304,21 +326,17 @@ impl Store for PgStore {
 
     fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
         let id = id.clone();
-        Box::pin(async move {
-            let ask = || async {
-                let rows = sqlx::query(
-                    "SELECT effect_id, encode(request_sha256, 'hex') AS request_sha256, latency_ms,
-                            tries, result
-                     FROM journal WHERE run_id = $1",
-                )
-                .bind(key(&id)?)
-                .fetch_all(&self.pool)
-                .await
-                .map_err(database_error)?;
-                self.or_unknown(&id, rows).await
-            };
-            patiently(ask).await?.iter().map(rows::journal_entry).collect()
-        })
+        Box::pin(async move { self.journal_of(&id, None).await })
+    }
+
+    fn answers<'a>(
+        &'a self,
+        id: &RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
+        let id = id.clone();
+        let effects = effects.iter().map(ToString::to_string).collect();
+        Box::pin(async move { self.journal_of(&id, Some(effects)).await })
     }
 
     fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {

@@ -78,8 +78,13 @@ pub struct Secret {
 
 /// Finds credentials in bytes of any encoding, in the order of lines.
 pub fn scan(bytes: &[u8], key: &FingerprintKey) -> Vec<Secret> {
+    scan_beyond(BTreeSet::new(), bytes, key)
+}
+
+/// The same, without those whose hashes are known: they do not count towards the most, or a file
+/// with many would hide one more.
+fn scan_beyond(mut known: BTreeSet<Sha256Hex>, bytes: &[u8], key: &FingerprintKey) -> Vec<Secret> {
     let mut found: Vec<Secret> = Vec::new();
-    let mut known: BTreeSet<Sha256Hex> = BTreeSet::new();
     for view in views(bytes, &PREFIXES) {
         scan_view(&view, &mut |pattern: &Pattern, at: usize, value: &[u8]| {
             let sha256 = Sha256Hex::of(value);
@@ -103,10 +108,10 @@ pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey) -> Vec<Seen> {
     let Some(draft) = change.draft else { return Vec::new() };
     let before: BTreeSet<Sha256Hex> = match change.base {
         Some(base) if base.bytes == draft.bytes => return Vec::new(),
-        Some(base) => scan(base.bytes, key).into_iter().map(|secret| secret.sha256).collect(),
+        Some(base) => hashes(base.bytes),
         None => BTreeSet::new(),
     };
-    let fresh = scan(draft.bytes, key).into_iter().filter(|one| !before.contains(&one.sha256));
+    let fresh = scan_beyond(before, draft.bytes, key);
     let seen = |secret: Secret| {
         let (rule, words) = match secret.tier {
             Tier::Specific => (Rule::SecretSpecific, "a credential"),
@@ -115,7 +120,18 @@ pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey) -> Vec<Seen> {
         let message = format!("{words}: {}", secret.kind);
         Seen { secret: Some(secret.clone()), ..Seen::new(rule, Some(secret.line), message) }
     };
-    fresh.map(seen).collect()
+    fresh.into_iter().map(seen).collect()
+}
+
+/// The hashes of all credentials of a file.
+fn hashes(bytes: &[u8]) -> BTreeSet<Sha256Hex> {
+    let mut all = BTreeSet::new();
+    for view in views(bytes, &PREFIXES) {
+        scan_view(&view, &mut |_, _, value: &[u8]| {
+            all.insert(Sha256Hex::of(value));
+        });
+    }
+    all
 }
 
 /// The words without which a pattern cannot match, and whose they are.

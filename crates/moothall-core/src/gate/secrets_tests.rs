@@ -2,6 +2,8 @@
 //! a credential is in the repository.
 
 use super::*;
+use crate::drafts::RelPath;
+use crate::gate::Content;
 
 /// A small generator of numbers (SplitMix64): the same corpus everywhere.
 struct Dice(u64);
@@ -430,6 +432,25 @@ fn two_tokens_side_by_side_are_two_findings() {
     let mut dice = Dice(4);
     let (one, two) = (dice.of(ALNUM, 36), dice.of(ALNUM, 36));
     assert_eq!(found(format!("ghp_{one},ghp_{two}").as_bytes()).len(), 2);
+}
+
+#[test]
+fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
+    let mut dice = Dice(5);
+    let mut lines = || format!("t = 'ghp_{}'\n", dice.of(ALNUM, 36));
+    let base: String = (0..MAX_FOUND + 10).map(|_| lines()).collect();
+    let draft = format!("{base}{}", lines());
+    let path = RelPath::parse("fixtures.py").unwrap();
+    let side = |text| Content { bytes: str::as_bytes(text), executable: false };
+    let change = FileChange {
+        path: &path,
+        rename_to: None,
+        base: Some(side(&base)),
+        draft: Some(side(&draft)),
+        twins: &[],
+    };
+    let lines: Vec<_> = look(&change, &key()).into_iter().map(|seen| seen.line).collect();
+    assert_eq!(lines, [Some(MAX_FOUND + 11)]);
 }
 
 #[test]

@@ -150,6 +150,12 @@ impl Journal {
             return Err(DraftError::JournalBroken);
         }
         self.write(record, reached)?;
+        // The record stands. Whoever is told of a failure now must not go on as if it did not.
+        self.follow_up(record, reached).inspect_err(|_| self.broken = true)
+    }
+
+    /// What is due after a record: a new file, a signature.
+    fn follow_up(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
         if self.offset >= self.rotate_at {
             self.rotate(record.ts, reached)?;
         }

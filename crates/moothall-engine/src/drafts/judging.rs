@@ -71,6 +71,14 @@ impl DraftStore {
         })
     }
 
+    /// The difference of one draft, without judging it.
+    pub fn diff(&self, caller: &Caller, id: DraftId) -> Result<String, DraftError> {
+        self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+            Ok(difference(&store.owned(draft)?))
+        })
+    }
+
     /// Hands drafts in together. What nothing stands against is applied at once. Checks run before
     /// anything is written down: whoever is killed meanwhile has submitted nothing.
     pub fn submit(
@@ -88,7 +96,8 @@ impl DraftStore {
                 false => "(withheld: it looks like it holds a credential)".to_owned(),
             };
             store.tell(inner, caller, Command::Submit { drafts: ids.to_vec(), summary })?;
-            let judged = store.judge_submitted(inner, Principal::gate(), ids, found)?;
+            let judged =
+                store.judge_submitted(inner, Principal::gate(), ids, found, Action::Allow)?;
             let drafts = ids.iter().map(|id| store.known(inner, *id)).collect::<Result<_, _>>()?;
             Ok(Submitted { drafts, judged })
         })
@@ -103,7 +112,10 @@ impl DraftStore {
             let together = submission.as_ref().map_or_else(|| vec![id], |one| one.drafts.clone());
             let other = submission.is_some_and(|one| one.policy != Some(store.policy.hash()));
             if draft.state == State::Escalated && other {
-                store.judge_submitted(inner, Principal::gate(), &together, None)?;
+                // Looking at it is no decision: a policy that has nothing against it any more, as
+                // an older one of this process may, lets nothing pass that waits for a person.
+                let (gate, least) = (Principal::gate(), Action::Escalate);
+                store.judge_submitted(inner, gate, &together, None, least)?;
             }
             let text = |bytes: Option<(Vec<u8>, bool)>| {
                 bytes.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
@@ -117,15 +129,18 @@ impl DraftStore {
         })
     }
 
-    /// Judges what was handed in, writes the verdict down, and applies what may be applied.
+    /// Judges what was handed in, at least as strictly as said, writes the verdict down, and applies
+    /// what may be applied.
     pub(super) fn judge_submitted(
         &self,
         inner: &mut Inner,
         who: Principal,
         ids: &[DraftId],
         found: Option<Found>,
+        least: Action,
     ) -> Result<Judged, DraftError> {
-        let judged = self.judged(inner, ids, found)?;
+        let mut judged = self.judged(inner, ids, found)?;
+        judged.verdict.action = judged.verdict.action.max(least);
         let findings = judged.verdict.findings.iter().map(|one| JudgedFinding {
             rule: one.rule,
             action: one.action,

@@ -74,6 +74,11 @@ impl DraftStore {
         ids: &[DraftId],
         summary: &str,
     ) -> Result<Option<Found>, DraftError> {
+        let most = self.policy.limits.max_files_per_changeset;
+        if ids.len() > most {
+            let words = format!("at most {most} drafts are looked at together");
+            return Err(DraftError::Input(words));
+        }
         if self.policy.checks.is_empty() && self.policy.reviewing_model.is_none() {
             return Ok(None);
         }
@@ -107,9 +112,10 @@ impl DraftStore {
                 Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
                 Err(why) => (CheckOutcome::NotRun, why),
             };
-            // Workers are models: what a check read in the workspace is not theirs to hear.
+            // Workers are models: what a check read in the workspace is not theirs to hear. Before
+            // the beginning goes, because that is what many credentials are known by.
             let output = match self.may_be_shown(&output) {
-                true => output,
+                true => end_of(&output),
                 false => "(withheld: it looks like it holds a credential)".to_owned(),
             };
             let id = check.id.clone();
@@ -185,9 +191,12 @@ impl DraftStore {
     }
 }
 
-/// The end of what a check printed, standard error last: that is where the reason stands.
+/// What a check printed, standard error last: that is where the reason stands.
 fn output_of(execution: &Execution) -> String {
-    let whole = format!("{}{}{}\n", execution.stdout.text, execution.stderr.text, execution.exit);
-    let from = whole.ceil_char_boundary(whole.len().saturating_sub(MAX_OUTPUT_BYTES));
-    whole[from..].to_owned()
+    format!("{}{}{}\n", execution.stdout.text, execution.stderr.text, execution.exit)
+}
+
+fn end_of(output: &str) -> String {
+    let from = output.ceil_char_boundary(output.len().saturating_sub(MAX_OUTPUT_BYTES));
+    output[from..].to_owned()
 }

@@ -405,6 +405,19 @@ fn a_policy_that_changes_at_run_time_changes_nothing_and_is_noted_once() {
 }
 
 #[test]
+fn looking_at_a_draft_with_an_older_policy_does_not_accept_it() {
+    let world = World::new(&[("deploy/a.py", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
+    let older = world.open();
+    let guarded = "version = 1\n[paths]\nprotect = [\"deploy/**\"]\n";
+    world.save(".moothall/policy.toml", guarded);
+    let (id, submitted) = drafted(&world.open(), "deploy/a.py", "b\n");
+    assert_eq!(states(&submitted), [State::Escalated]);
+    let shown = older.shown(&Caller::new(Principal::gate()), id).unwrap();
+    assert_eq!(shown[0].draft.state, State::Escalated);
+    assert_eq!(world.text("deploy/a.py").unwrap(), "a\n");
+}
+
+#[test]
 fn a_policy_with_an_unknown_key_opens_nothing() {
     let world = World::new(&[(".moothall/policy.toml", "version = 1\nmax = 1\n")]);
     assert!(matches!(DraftStore::open(world.options()), Err(DraftError::Policy(_))));

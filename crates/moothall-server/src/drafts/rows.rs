@@ -64,6 +64,15 @@ pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, 
     Ok(DraftDetail { draft: row(workspace, &draft), files, may_be_approved_here })
 }
 
+/// Whether a person who was shown this saw every line that comes or goes.
+pub(super) fn shows_all(detail: &DraftDetail) -> bool {
+    let is_hidden = |line: &DraftLine| line.is_cut && line.side != DraftSide::Kept;
+    detail.files.iter().all(|file| {
+        let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+        file.lines_left == 0 && !lines.any(is_hidden)
+    })
+}
+
 fn file(workspace: &Workspace, shown: &ShownFile) -> DraftFile {
     let ShownFile { draft, base, after } = shown;
     let empty = String::new();

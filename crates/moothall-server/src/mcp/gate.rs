@@ -153,8 +153,7 @@ impl Gate {
     }
 
     fn diff(&self, draft: &str) -> Result<Answer, DraftError> {
-        let judged = self.store.check(&self.worker(None), &[id_of(draft)?])?;
-        Ok(Answer::done(&judged.diff))
+        Ok(Answer::done(&self.store.diff(&self.worker(None), id_of(draft)?)?))
     }
 
     fn submit(&self, worker: &Caller, args: SubmitArgs) -> Result<Answer, DraftError> {
@@ -208,17 +207,16 @@ impl Gate {
             stats.removed,
             why.join("; ")
         );
-        let guarded = verdict.findings.iter().any(|one| is_guarded(one.rule));
+        let diff = &submitted.judged.diff;
+        // Whoever saw a part cannot answer for the whole.
+        let guarded = diff.chars().count() > MAX_FORM_DIFF_CHARS
+            || verdict.findings.iter().any(|one| is_guarded(one.rule));
         match (self.store.policy().elicitation, &self.terms.review_url) {
-            (Elicitation::Form, _) if !guarded => {
-                let shown: String =
-                    submitted.judged.diff.chars().take(MAX_FORM_DIFF_CHARS).collect();
-                Some(Asking::Form {
-                    draft: draft.id.to_string(),
-                    seal: seal_of(draft),
-                    message: format!("{message}\n\n{}", harmless(&shown)),
-                })
-            }
+            (Elicitation::Form, _) if !guarded => Some(Asking::Form {
+                draft: draft.id.to_string(),
+                seal: seal_of(draft),
+                message: format!("{message}\n\n{}", harmless(diff)),
+            }),
             (Elicitation::Url | Elicitation::Form, Some(url)) => Some(Asking::Url {
                 draft: draft.id.to_string(),
                 url: url.replace(DRAFT, &draft.id.to_string()),
@@ -243,9 +241,15 @@ impl Gate {
             return no("the policy takes no decisions from a client");
         }
         let (id, seal) = (id_of(draft)?, hash_of(seal)?);
-        let known = self.store.status(&self.worker(None), id)?;
-        let findings = known.submission.map(|one| one.findings).unwrap_or_default();
-        if findings.iter().any(|one| is_guarded(one.rule)) {
+        let worker = self.worker(None);
+        let known = self.store.status(&worker, id)?;
+        let (together, findings) =
+            known.submission.map(|one| (one.drafts, one.findings)).unwrap_or_default();
+        let mut chars = 0;
+        for id in together {
+            chars += self.store.diff(&worker, id)?.chars().count();
+        }
+        if chars > MAX_FORM_DIFF_CHARS || findings.iter().any(|one| is_guarded(one.rule)) {
             return no("the policy takes no decision about this from a client");
         }
         // Its own name: who answered is not known, and a list of approvers has to say that it
@@ -276,7 +280,12 @@ fn answer_of(submitted: &Submitted) -> Answer {
 fn is_guarded(rule: Rule) -> bool {
     matches!(
         rule,
-        Rule::SecretSpecific | Rule::SecretGeneric | Rule::PathProtected | Rule::PathDenied
+        // Nobody knows what is in something that the gate did not come to the end of.
+        Rule::GateError
+            | Rule::SecretSpecific
+            | Rule::SecretGeneric
+            | Rule::PathProtected
+            | Rule::PathDenied
     )
 }
 

@@ -133,8 +133,13 @@ pub fn answer_all(
                 loop {
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(Numbered { id, what }) = job else { return };
-                    // Nobody may be there any more; what was begun is finished all the same.
-                    let _ = write_frame(&writing, &Numbered { id, what: answer(what) });
+                    // Nobody may be there any more; what was begun is finished all the same. An
+                    // answer that is too long is still one: whoever asked would wait for ever.
+                    if write_frame(&writing, &Numbered { id, what: answer(what) }).is_err() {
+                        let words = "the answer is too long".to_owned();
+                        let what = Answer::Broken { words };
+                        let _ = write_frame(&writing, &Numbered { id, what });
+                    }
                 }
             });
         }

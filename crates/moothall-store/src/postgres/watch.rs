@@ -26,13 +26,19 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(2);
 /// How long to wait before a lost connection is made again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
 pub(super) struct Watch {
     options: PgConnectOptions,
     pool: PgPool,
     moved: Arc<Notify>,
     speaker: OnceLock<AbortHandle>,
     listener: OnceLock<Listener>,
+}
+
+/// Not derived: the options would show the password.
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("listener", &self.listener).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]

@@ -94,7 +94,6 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         if kept.settings.replay.is_none() {
             consent(&context, &bill, args).await?;
         }
-        ready.expect();
         let local = Local::open(&context.loaded).await?;
         let title = title(&kept.consult, evidence.as_ref());
         let model = &kept.consult.models.default;
