@@ -23,7 +23,7 @@ const routes = (run: string, draft: string) => [
 
 for (const theme of ["light", "dark"] as const)
   test(`no page has a barrier that axe can find, ${theme}`, async ({ page, trouble, finished, server }) => {
-    test.setTimeout(150_000);
+    test.setTimeout(300_000);
     server.write("Makefile", "all:\n\techo one\n");
     const draft = server.draft("Makefile", "all: build\n\techo two /tmp/x\n");
     await page.emulateMedia({ colorScheme: theme });
