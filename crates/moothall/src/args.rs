@@ -250,21 +250,35 @@ pub(crate) struct AskArgs {
     /// The most tokens that this may use, prompt and answer together
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
+    #[command(flatten)]
+    pub(crate) replies: RepliesFlags,
+    #[command(flatten)]
+    pub(crate) files: FilesFlags,
+    /// Print one JSON object: text, usage, cost, latency
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Whether replies are kept, or kept ones repeated.
+#[derive(Debug, Args)]
+pub(crate) struct RepliesFlags {
     /// Keep every reply in this folder, for --replay
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
     /// Repeat the replies of this folder and ask nobody
     #[arg(long, value_name = "DIR")]
     pub(crate) replay: Option<PathBuf>,
+}
+
+/// What is left of a run in files.
+#[derive(Debug, Args)]
+pub(crate) struct FilesFlags {
     /// Write the receipt to this file (see: moothall verify)
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
     /// Write the events to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Print one JSON object: text, usage, cost, latency
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,7 @@
 //! The gate's side: tools that are called, done by the store of drafts.
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State};
+use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State, spelled_out};
 use moothall_core::gate::{Action, Elicitation, Rule};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
 use serde::de::DeserializeOwned;
@@ -291,13 +291,7 @@ fn is_guarded(rule: Rule) -> bool {
 
 /// Text in which nothing moves a cursor or turns a line around.
 fn harmless(text: &str) -> String {
-    let strange = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.chars()
-        .flat_map(|c| match strange(c) || moothall_core::drafts::is_unseen(c) {
-            true => c.escape_unicode().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect()
+    text.split('\n').map(spelled_out).collect::<Vec<_>>().join("\n")
 }
 
 fn short(client: Client) -> Client {

@@ -9,39 +9,15 @@ use moothall_store::{
     RunState, Store, StoreError, Teams, Terms,
 };
 
-use crate::support::{Kept, Place, new_run, run_id, spent, the_end};
+use crate::support::{Kept, Place, keeps_the_contract, new_run, run_id, spent, the_end};
 
-macro_rules! keeps_the_contract {
-    ($place:expr) => {
-        keeps_the_contract! { $place;
-            request_that_is_made_again_finds_its_run_and_another_one_is_refused
-            run_of_a_team_or_a_token_that_is_not_there_is_refused
-            requests_that_come_at_once_make_one_run_and_stay_within_the_limit
-            runs_that_have_not_ended_count_until_they_do
-            money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended
-            cap_of_a_run_grows_only_into_what_is_left_of_the_day
-        }
-    };
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(&$place).await;
-            }
-        )*
-    };
-}
-
-mod sqlite {
-    keeps_the_contract!(crate::support::SqlitePlace::new());
-}
-
-mod memory {
-    keeps_the_contract!(crate::support::MemoryPlace::default());
-}
-
-mod real_postgres {
-    keeps_the_contract!(crate::support::PgPlace::new());
+keeps_the_contract! {
+    request_that_is_made_again_finds_its_run_and_another_one_is_refused
+    run_of_a_team_or_a_token_that_is_not_there_is_refused
+    requests_that_come_at_once_make_one_run_and_stay_within_the_limit
+    runs_that_have_not_ended_count_until_they_do
+    money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended
+    cap_of_a_run_grows_only_into_what_is_left_of_the_day
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

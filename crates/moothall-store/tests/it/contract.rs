@@ -1,6 +1,6 @@
 //! The contract that every store keeps, run on all of them.
 //!
-//! To add an implementation: a [`Place`] for it, and a module with one `keeps_the_contract!`. A
+//! To add an implementation: a [`Place`] for it, and a line in `keeps_the_contract!`. A
 //! function that is missing in the list below is dead code, which the gate refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,65 +17,41 @@ use moothall_store::{
 };
 
 use crate::support::{
-    Kept, Place, answered, effect_id, entry, event, finished, new_run, numbers, outcome, run_id,
-    snapshot, spent, the_end,
+    Kept, Place, answered, effect_id, entry, event, finished, keeps_the_contract, new_run, numbers,
+    outcome, run_id, snapshot, spent, the_end,
 };
 
-macro_rules! keeps_the_contract {
-    ($place:expr) => {
-        keeps_the_contract! { $place;
-            a_run_is_found_as_it_was_made
-            a_run_is_made_once
-            runs_are_listed_newest_first
-            the_beginning_of_an_id_finds_its_run
-            a_commit_is_written_whole
-            events_are_read_from_any_number_on
-            heads_are_told_of_the_runs_that_are_there
-            whoever_waits_for_movement_looks_again
-            a_commit_made_again_changes_nothing
-            the_first_event_under_a_key_stays
-            another_answer_under_the_same_id_changes_nothing
-            many_answers_are_written_together_or_not_at_all
-            answers_of_some_effects_are_found_without_the_others
-            numbers_have_no_gaps_under_many_writers
-            nothing_follows_the_end_but_repetitions
-            a_commit_that_contradicts_itself_is_refused
-            a_value_that_is_too_large_is_refused
-            a_text_with_any_character_is_kept_whole_or_refused
-            artefacts_are_kept_once_and_found_by_their_hash
-            an_artefact_that_is_too_large_is_refused
-            what_was_spent_stays_until_more_is_said
-            wishes_are_left_once_and_taken_back
-            the_first_word_on_a_move_stays_and_may_come_after_the_end
-            changes_stay_in_their_order_until_they_are_taken_back
-            a_deleted_run_is_gone_and_its_id_is_free
-            runs_are_deleted_together_and_leave_others_whole
-            bytes_of_a_run_are_those_of_what_it_holds
-            space_of_deleted_runs_is_given_back
-            every_request_about_an_unknown_run_says_so
-            a_dropped_commit_happens_wholly_or_not_at_all
-        }
-    };
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(&$place).await;
-            }
-        )*
-    };
-}
-
-mod sqlite {
-    keeps_the_contract!(crate::support::SqlitePlace::new());
-}
-
-mod memory {
-    keeps_the_contract!(crate::support::MemoryPlace::default());
-}
-
-mod real_postgres {
-    keeps_the_contract!(crate::support::PgPlace::new());
+keeps_the_contract! {
+    a_run_is_found_as_it_was_made
+    a_run_is_made_once
+    runs_are_listed_newest_first
+    the_beginning_of_an_id_finds_its_run
+    a_commit_is_written_whole
+    events_are_read_from_any_number_on
+    heads_are_told_of_the_runs_that_are_there
+    whoever_waits_for_movement_looks_again
+    a_commit_made_again_changes_nothing
+    the_first_event_under_a_key_stays
+    another_answer_under_the_same_id_changes_nothing
+    many_answers_are_written_together_or_not_at_all
+    answers_of_some_effects_are_found_without_the_others
+    numbers_have_no_gaps_under_many_writers
+    nothing_follows_the_end_but_repetitions
+    a_commit_that_contradicts_itself_is_refused
+    a_value_that_is_too_large_is_refused
+    a_text_with_any_character_is_kept_whole_or_refused
+    artefacts_are_kept_once_and_found_by_their_hash
+    an_artefact_that_is_too_large_is_refused
+    what_was_spent_stays_until_more_is_said
+    wishes_are_left_once_and_taken_back
+    the_first_word_on_a_move_stays_and_may_come_after_the_end
+    changes_stay_in_their_order_until_they_are_taken_back
+    a_deleted_run_is_gone_and_its_id_is_free
+    runs_are_deleted_together_and_leave_others_whole
+    bytes_of_a_run_are_those_of_what_it_holds
+    space_of_deleted_runs_is_given_back
+    every_request_about_an_unknown_run_says_so
+    a_dropped_commit_happens_wholly_or_not_at_all
 }
 
 const ALL: RunFilter = RunFilter { teams: Teams::All, state: None, limit: 100 };

@@ -149,6 +149,26 @@ pub(crate) async fn raw_postgres(address: &str) -> PgConnection {
     address.parse::<PgConnectOptions>().unwrap().connect().await.unwrap()
 }
 
+/// Makes a test of each of these functions for every place where runs are kept.
+macro_rules! keeps_the_contract {
+    ($($name:ident)*) => {
+        crate::support::keeps_the_contract! { sqlite crate::support::SqlitePlace::new(); $($name)* }
+        crate::support::keeps_the_contract! { memory crate::support::MemoryPlace::default(); $($name)* }
+        crate::support::keeps_the_contract! { real_postgres crate::support::PgPlace::new(); $($name)* }
+    };
+    ($module:ident $place:expr; $($name:ident)*) => {
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$name(&$place).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use keeps_the_contract;
+
 pub(crate) fn run_id(number: u32) -> RunId {
     format!("{number:08x}-0000-7000-8000-000000000000").parse().unwrap()
 }

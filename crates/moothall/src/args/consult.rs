@@ -10,7 +10,7 @@ use moothall_core::model::ModelName;
 use serde::{Deserialize, Serialize};
 
 use super::sources::{NewsArg, SourceArg};
-use super::{EngineArg, EvidenceFlags};
+use super::{EngineArg, EvidenceFlags, FilesFlags, RepliesFlags};
 use crate::config::EngineChoice;
 
 const CONSULT_EXAMPLES: &str = "\
@@ -124,24 +124,16 @@ pub(crate) struct ConsultArgs {
     /// Rank moves with wrong numbers or bad citations too; their marks stay
     #[arg(long)]
     pub(crate) accept_findings: bool,
-    /// Keep every reply in this folder, for --replay
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
-    pub(crate) record: Option<PathBuf>,
-    /// Repeat the replies of this folder and ask nobody
-    #[arg(long, value_name = "DIR")]
-    pub(crate) replay: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replies: RepliesFlags,
     /// Write the memo to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) memo: Option<PathBuf>,
     /// Write every document into this folder: facts, inferences, moves, conversations, scores
     #[arg(long, value_name = "DIR")]
     pub(crate) artifacts: Option<PathBuf>,
-    /// Write the receipt to this file (see: moothall verify)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) receipt: Option<PathBuf>,
-    /// Write the events to this file, one JSON object a line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FilesFlags,
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,

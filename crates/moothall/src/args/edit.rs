@@ -7,6 +7,8 @@ use moothall_core::MicroUsd;
 use moothall_core::edit::{EditInput, MAX_ATTEMPTS};
 use moothall_core::model::ModelName;
 
+use super::{FilesFlags, RepliesFlags};
+
 const EDIT_EXAMPLES: &str = "\
 The model reads files and proposes changes; it never writes to the folder. What it proposes becomes
 drafts, and the gate judges them by the policy of the folder (see: moothall policy). What is rejected
@@ -52,18 +54,10 @@ pub(crate) struct EditArgs {
     /// The most tokens that this may use, prompts and answers together
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
-    /// Keep every reply in this folder, for --replay
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
-    pub(crate) record: Option<PathBuf>,
-    /// Repeat the replies of this folder and ask nobody
-    #[arg(long, value_name = "DIR")]
-    pub(crate) replay: Option<PathBuf>,
-    /// Write the receipt to this file (see: moothall verify)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) receipt: Option<PathBuf>,
-    /// Write the events to this file, one JSON object a line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replies: RepliesFlags,
+    #[command(flatten)]
+    pub(crate) files: FilesFlags,
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,6 +9,7 @@ use moothall_core::reflexion::ReflexionInput;
 use moothall_core::sandbox::GuestPath;
 
 use super::sandbox::SandboxFlags;
+use super::{FilesFlags, RepliesFlags};
 
 const RUN_EXAMPLES: &str = "\
 What a program must print (--expect):
@@ -72,18 +73,10 @@ pub(crate) struct RunArgs {
     /// The most tokens that this may use, prompts and answers together
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
-    /// Keep every reply in this folder, for --replay
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
-    pub(crate) record: Option<PathBuf>,
-    /// Repeat the replies of this folder and ask nobody
-    #[arg(long, value_name = "DIR")]
-    pub(crate) replay: Option<PathBuf>,
-    /// Write the receipt to this file (see: moothall verify)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) receipt: Option<PathBuf>,
-    /// Write the events to this file, one JSON object a line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replies: RepliesFlags,
+    #[command(flatten)]
+    pub(crate) files: FilesFlags,
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,

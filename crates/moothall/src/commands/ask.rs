@@ -30,7 +30,8 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let context = Context::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let model = context.model(args.model.as_ref())?;
-    let recording = files::recording(args.record.as_deref(), args.replay.as_deref())?;
+    let recording =
+        files::recording(args.replies.record.as_deref(), args.replies.replay.as_deref())?;
     let gateway = context.gateway(&model, recording)?;
     let request = request(args, model.clone(), &gateway)?;
     let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
@@ -90,12 +91,12 @@ fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelR
 }
 
 fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
-    args.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
+    args.files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
 }
 
 /// A paused run has no verdict yet, so it has no receipt.
 fn write_receipt(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
-    match (&args.receipt, record.receipt()) {
+    match (&args.files.receipt, record.receipt()) {
         (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
         _ => Ok(()),
     }

@@ -74,8 +74,8 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
     let kept = Kept { consult: input, settings };
     let screen = screen(&kept, args.json);
     let files = Files {
-        receipt: args.receipt.clone(),
-        events: args.events.clone(),
+        receipt: args.files.receipt.clone(),
+        events: args.files.events.clone(),
         memo: args.memo.clone(),
         artifacts: args.artifacts.clone(),
         json: args.json,

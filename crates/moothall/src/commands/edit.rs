@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
     // What cannot be a run is found out before anything is made.
     workflow(&kept)?;
     let desk = Desk::new(global, &context, kept)?;
-    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
+    let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
     runtime()?.block_on(async {

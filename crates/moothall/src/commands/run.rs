@@ -80,7 +80,7 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
     // What cannot be a run is found out before anything is made.
     workflow(input.clone())?;
     let kept = Kept { reflexion: input, settings };
-    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
+    let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
     let view = Arc::new(Mutex::new(View::new(audience)));
 
     runtime()?.block_on(async {

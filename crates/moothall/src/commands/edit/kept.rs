@@ -45,8 +45,8 @@ impl Kept {
             budget_micro_usd: args.budget,
             budget_tokens: args.budget_tokens,
             base_url: args.base_url.clone(),
-            record: files::whole(args.record.as_deref())?,
-            replay: files::whole(args.replay.as_deref())?,
+            record: files::whole(args.replies.record.as_deref())?,
+            replay: files::whole(args.replies.replay.as_deref())?,
         })
     }
 

@@ -54,8 +54,8 @@ impl Settings {
             budget_micro_usd: args.budget,
             budget_tokens: args.budget_tokens,
             base_url: args.base_url.clone(),
-            record: files::whole(args.record.as_deref())?,
-            replay: files::whole(args.replay.as_deref())?,
+            record: files::whole(args.replies.record.as_deref())?,
+            replay: files::whole(args.replies.replay.as_deref())?,
             output: files::whole(args.output.as_deref())?,
         })
     }
