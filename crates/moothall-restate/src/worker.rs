@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Room, Settle, Wish};
+use crate::build::Build;
 use crate::cluster::{Cluster, ClusterError};
 use crate::sdk;
 
@@ -72,6 +73,7 @@ pub struct OpenError {
 pub struct Worker {
     pub(crate) program: Arc<dyn Program>,
     pub(crate) cluster: Cluster,
+    pub(crate) build: Build,
     leaving: CancellationToken,
     /// Steps under way.
     busy: watch::Sender<usize>,
@@ -79,9 +81,9 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that nobody has given anything yet.
-    pub fn new(program: Arc<dyn Program>, cluster: Cluster) -> Self {
+    pub fn new(program: Arc<dyn Program>, cluster: Cluster, build: Build) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        Self { program, cluster, leaving, busy }
+        Self { program, cluster, build, leaving, busy }
     }
 
     /// Listens where Restate will send work; several workers of one machine may share an address.
