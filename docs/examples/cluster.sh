@@ -10,6 +10,7 @@ says "there is no cluster" "$err"
 export XDG_CACHE_HOME=$caches
 trap '"$program" cluster down --purge >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
 run 0 cluster up
+shown docs/src/cluster.md "$err"
 engine=${out##* --engine }
 # shellcheck source=/dev/null
 source <(head -n 1 <<<"$out")
@@ -22,6 +23,7 @@ consultation=$(field run_id)
 
 # Restate loses its power, and comes back with all that it knew.
 kill -9 "$(<"$HOME/.local/share/moothall/cluster/restate-1.pid")"
+while "$program" cluster status >/dev/null 2>&1; do sleep 0.1; done
 run 4 cluster status
 says "a part of the cluster is not up" "$err"
 run 0 cluster up

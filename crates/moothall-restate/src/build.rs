@@ -17,6 +17,10 @@ pub struct Build(String);
 pub struct InvalidBuild;
 
 impl Build {
+    pub(crate) fn of_version() -> Self {
+        Self(env!("CARGO_PKG_VERSION").to_owned())
+    }
+
     /// The service that drives children for workers of this build, and for nobody else.
     pub(crate) fn debate(&self) -> String {
         format!("Debate-{self}")

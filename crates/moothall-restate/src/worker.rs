@@ -80,10 +80,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that nobody has given anything yet.
-    pub fn new(program: Arc<dyn Program>, cluster: Cluster, build: Build) -> Self {
+    /// A worker that nobody has given anything yet. Its build is this version, unless it is said more
+    /// closely.
+    pub fn new(program: Arc<dyn Program>, cluster: Cluster) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        Self { program, cluster, build, leaving, busy }
+        Self { program, cluster, build: Build::of_version(), leaving, busy }
+    }
+
+    /// The same, of this build.
+    #[must_use]
+    pub fn of_build(self, build: Build) -> Self {
+        Self { build, ..self }
     }
 
     /// Listens where Restate will send work; several workers of one machine may share an address.

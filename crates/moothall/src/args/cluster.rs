@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 const CLUSTER_EXAMPLES: &str = "\
-For trying it out: Restate, PostgreSQL and workers, reachable from this machine only. They go on after
-the command has ended, and `up` brings back whatever of them died. Nothing is installed unless
-`--install` says so: Restate's server comes by npm (about 250 MB, under the Business Source License 1.1,
-see the page about many workers), PostgreSQL by apt.
+For trying it out: Restate, PostgreSQL and workers, reachable from this machine only. They go on
+after the command has ended, and `up` brings back whatever of them died. Nothing is installed unless
+`--install` says so: Restate's server comes by npm (about 250 MB, under the Business Source License
+1.1, see the page about many workers), PostgreSQL by apt.
 
 Examples:
   moothall cluster up --install

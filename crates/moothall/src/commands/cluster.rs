@@ -64,10 +64,7 @@ fn folder(loaded: &Loaded, place: &ClusterPlace) -> Result<PathBuf, CliError> {
 fn up(global: &Global, loaded: &Loaded, args: &ClusterUpArgs) -> anyhow::Result<Exit> {
     let folder = folder(loaded, &args.place)?;
     let installed = Installed::find(if args.install { Fetch::Missing } else { Fetch::Nothing })?;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o711)
-        .create(&folder)
+    make(&folder)
         .map_err(|error| CliError::failed("the cluster has no folder").with_source(error))?;
     let _alone = alone(&folder)?;
     let mut plan = planned(&folder, args)?;
@@ -89,24 +86,31 @@ fn up(global: &Global, loaded: &Loaded, args: &ClusterUpArgs) -> anyhow::Result<
         }
         anyhow::Ok(())
     })?;
-    let file = folder.join(ENVIRONMENT);
+    // As a shell reads it, whatever is in it.
+    let file = folder.join(ENVIRONMENT).display().to_string().replace('\'', r"'\''");
     let words = "the cluster is up; the first line lets a shell keep its runs there, the second one \
                  starts a run:";
     terminal::note(&format!("{words}\n"));
     terminal::print(&format!(
-        ". '{}'\nmoothall consult HLXI --model demo --isolation none --engine restate={}\n",
-        file.display(),
+        ". '{file}'\nmoothall consult HLXI --model demo --isolation none --engine restate={}\n",
         plan.ingress()
     ))?;
     Ok(Exit::Fine)
 }
 
+/// Nobody else looks into it; the account of the database passes through where it is not ours.
+fn make(folder: &Path) -> std::io::Result<()> {
+    if let Some(parent) = folder.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    std::fs::DirBuilder::new().recursive(true).mode(mode).create(folder)
+}
+
 /// Says what is about to be started.
 fn note_missing(folder: &Path, plan: &Plan) {
-    let dead =
-        |parts: &mut dyn Iterator<Item = Part>| parts.filter(|part| !part.is_alive()).count();
     let mut missing = Vec::new();
-    match dead(&mut (1..=plan.nodes.len()).map(|number| restate::part(folder, number))) {
+    match dead((1..=plan.nodes.len()).map(|number| restate::part(folder, number))) {
         0 => {}
         1 => missing.push("Restate".to_owned()),
         nodes => missing.push(format!("{nodes} nodes of Restate")),
@@ -115,7 +119,7 @@ fn note_missing(folder: &Path, plan: &Plan) {
         missing.push("PostgreSQL".to_owned());
     }
     let workers = plan.workers.last().map(|set| set.parts(folder)).unwrap_or_default();
-    match dead(&mut workers.into_iter()) {
+    match dead(workers) {
         0 => {}
         workers => missing.push(counted(workers, "worker")),
     }
@@ -123,6 +127,10 @@ fn note_missing(folder: &Path, plan: &Plan) {
         let and = if missing.is_empty() { "" } else { " and " };
         note(&format!("starting {}{and}{last}", missing.join(", ")));
     }
+}
+
+fn dead(parts: impl IntoIterator<Item = Part>) -> usize {
+    parts.into_iter().filter(|part| !part.is_alive()).count()
 }
 
 fn note(words: &str) {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_restate::{Admin, Build, Cluster, OpenError, OpenFuture, Program, Worker};
+use moothall_restate::{
+    Admin, Build, Cluster, ClusterError, OpenError, OpenFuture, Program, Worker,
+};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
@@ -43,7 +45,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
             Some(build) => build.clone(),
             None => build_of_this_program()?,
         };
-        let worker = Worker::new(program.clone(), cluster, build.clone());
+        let worker = Worker::new(program.clone(), cluster).of_build(build.clone());
         let listener = Worker::listen(args.listen).map_err(|error| {
             CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
         })?;
@@ -54,7 +56,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let announcing = async {
             if let Some(admin) = &args.register {
                 let admin = Admin::new(admin).map_err(refused)?;
-                admin.register(&url, &build).await.map_err(refused)?;
+                admin.register(&url, &build).await.map_err(unregistered)?;
             }
             terminal::print(&format!("{url}\n"))?;
             anyhow::Ok(())
@@ -75,6 +77,12 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         })?;
         Ok(Exit::Fine)
     })
+}
+
+fn unregistered(error: ClusterError) -> CliError {
+    let mut refused = refused(error);
+    refused.message = "the cluster does not take this worker".to_owned();
+    refused
 }
 
 /// Ends when somebody asks this process to, and its steps are done.
@@ -154,9 +162,7 @@ impl Runs {
         if let Some(found) = ready.get(&row.run_id) {
             return Ok(Arc::clone(found));
         }
-        // Boxed: looking for sandboxes is large.
-        let found = Readied::find(self.config.as_deref(), &self.local.store, row);
-        let found = Box::pin(found).await?;
+        let found = Readied::find(self.config.as_deref(), &self.local.store, row).await?;
         let found = Arc::new(found);
         ready.insert(row.run_id.clone(), Arc::clone(&found));
         if ready.len() > AT_HAND

@@ -43,7 +43,8 @@ impl Machine {
     fn of(world: World) -> Self {
         // Where `tools/restate/install.sh` puts the server.
         let home = PathBuf::from(std::env::var_os("HOME").unwrap());
-        let caches = std::env::var_os("XDG_CACHE_HOME").map_or(home.join(".cache"), PathBuf::from);
+        let caches =
+            std::env::var_os("XDG_CACHE_HOME").map_or_else(|| home.join(".cache"), PathBuf::from);
         Self(world.with("XDG_CACHE_HOME", caches.to_str().unwrap()))
     }
 
@@ -132,6 +133,12 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     let none = machine.0.run(&["cluster", "status"]);
     assert_eq!(none.code, Some(2), "{none}");
     assert!(none.stderr.contains("`moothall cluster up` makes one"), "{none}");
+
+    // Nothing is fetched by whoever did not ask for it.
+    let without = World::new().run(&["cluster", "up"]);
+    assert_eq!(without.code, Some(4), "{without}");
+    let words = "error: Restate's server is not installed\nhint: `moothall cluster up --install`";
+    assert!(without.stderr.starts_with(words), "{without}");
 
     // Whoever starts it is killed half-way.
     let mut first = machine.0.command(&["cluster", "up"]).spawn().unwrap();

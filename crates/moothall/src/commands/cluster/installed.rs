@@ -64,3 +64,7 @@ fn folder(script: &str, fetch: Fetch) -> Result<Option<PathBuf>, CliError> {
     let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Ok((output.status.success() && !folder.is_empty()).then(|| PathBuf::from(folder)))
 }
+
+#[cfg(test)]
+#[path = "installed_tests.rs"]
+mod tests;

@@ -102,7 +102,10 @@ impl Part {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
                 Err(Errno::WOULDBLOCK) if Instant::now() < until => sleep(LOOK).await,
-                Err(error) => return Err(failed(error.into())),
+                Err(error) => {
+                    return Err(failed(error.into())
+                        .with_hint("a process that it started is still there; try again later"));
+                }
             }
         }
     }

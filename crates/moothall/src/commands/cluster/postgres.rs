@@ -20,6 +20,8 @@ const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 /// Where root keeps the files of a database whose account may not enter the cluster's folder.
 const OF_ROOT: &str = "/var/lib";
 
+const DATA: &str = "data";
+
 /// The file that tells it its password, for as long as it is made.
 const PASSWORD: &str = "password";
 
@@ -56,21 +58,20 @@ impl Files {
             CliError::failed("PostgreSQL does not run as root, and there is no other account")
                 .with_hint("make an account called `postgres`, or use one that is not root")
         })?;
-        let mut may_enter = Command::new("test");
-        account.take(may_enter.arg("-x").arg(cluster).stdin(Stdio::null()));
-        let folder = match may_enter.status() {
-            Ok(status) if status.success() => folder,
-            _ => {
-                let name = Sha256Hex::of(cluster.as_os_str().as_encoded_bytes()).to_string();
-                let name = name.get(..12).unwrap_or_default();
-                Path::new(OF_ROOT).join(format!("moothall-cluster-{name}"))
-            }
+        let name = Sha256Hex::of(cluster.as_os_str().as_encoded_bytes()).to_string();
+        let name = name.get(..12).unwrap_or_default();
+        let elsewhere = Path::new(OF_ROOT).join(format!("moothall-cluster-{name}"));
+        // Where one was made, it stays.
+        let folder = match (folder.join(DATA).exists(), elsewhere.join(DATA).exists()) {
+            (false, true) => elsewhere,
+            (false, false) if !account.may_enter(cluster) => elsewhere,
+            _ => folder,
         };
         Ok(Self { folder, account: Some(account) })
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.join("data")
+        self.folder.join(DATA)
     }
 
     fn give_away(&self, path: &Path) -> std::io::Result<()> {
@@ -90,6 +91,12 @@ impl Account {
             String::from_utf8(told.stdout).ok()?.trim().parse().ok()
         };
         Some(Self { user: id("-u")?, group: id("-g")? })
+    }
+
+    fn may_enter(self, folder: &Path) -> bool {
+        let mut test = Command::new("test");
+        self.take(test.arg("-x").arg(folder).stdin(Stdio::null()));
+        test.status().is_ok_and(|status| status.success())
     }
 
     /// Without any other group of ours.

@@ -38,7 +38,8 @@ impl Readied {
         let input = &kept.reflexion;
         let context = Context::load(config, kept.settings.flags(Some(&input.model))?)?;
         let (model, image, limits) = (&input.model, &input.image, input.limits);
-        let ready = Ready::find(&context, &kept.settings, model, image, limits).await?;
+        // Boxed: looking for sandboxes is large.
+        let ready = Box::pin(Ready::find(&context, &kept.settings, model, image, limits)).await?;
         Ok(Self { kept, ready, store, run_id })
     }
 

@@ -24,16 +24,17 @@ impl Readied {
         store: &Arc<dyn Store>,
         row: &RunRow,
     ) -> Result<Self, CliError> {
+        // Boxed: looking for sandboxes is large.
         match row.workflow.as_str() {
             Consult::NAME => {
                 let kept = consult::Kept::read(&row.input)?;
-                let found = consult::Readied::find(config, kept).await?;
+                let found = Box::pin(consult::Readied::find(config, kept)).await?;
                 Ok(Self::Consult(Arc::new(found)))
             }
             Reflexion::NAME => {
                 let kept = run::Kept::read(&row.input)?;
                 let (store, run_id) = (Arc::clone(store), row.run_id.clone());
-                let found = run::Readied::find(config, kept, store, run_id).await?;
+                let found = Box::pin(run::Readied::find(config, kept, store, run_id)).await?;
                 Ok(Self::Code(Arc::new(found)))
             }
             other => Err(CliError::failed(format!("a `{other}` is not driven by workers"))),
