@@ -347,7 +347,7 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let count = Arc::clone(&calls);
     fake.respond_with(move |_| {
         let next = count.fetch_add(1, Ordering::SeqCst);
-        answers.get(next).map_or_else(|| Fault::Unauthorized.into(), |text| Behaviour::text(text))
+        answers.get(next).map_or_else(|| Fault::Unauthorized.into(), Behaviour::text)
     });
     fake.configure(&world, "");
     let (machine, engine) = Machine::of(world).and_cluster(&["--config", "fake.toml"]);
