@@ -1,18 +1,23 @@
 //! `moothall worker`: drives runs for a Restate cluster.
 
+mod readied;
+
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_core::consult::Consult;
-use moothall_restate::{Admin, Cluster, OpenError, OpenFuture, Opened, Program, Worker};
+use moothall_restate::{
+    Admin, Build, Cluster, ClusterError, OpenError, OpenFuture, Program, Worker,
+};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-use super::consult::{Kept, Readied, refused};
+use self::readied::Readied;
+use super::consult::refused;
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
@@ -34,12 +39,13 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let cluster = Cluster::new(&args.restate).map_err(refused)?;
         let local = Local::open(&loaded).await?;
-        let program = Arc::new(Consultations {
-            config: global.config.clone(),
-            local,
-            ready: Mutex::default(),
-        });
-        let worker = Worker::new(program.clone(), cluster);
+        let program =
+            Arc::new(Runs { config: global.config.clone(), local, ready: Mutex::default() });
+        let build = match &args.build {
+            Some(build) => build.clone(),
+            None => build_of_this_program()?,
+        };
+        let worker = Worker::new(program.clone(), cluster).of_build(build.clone());
         let listener = Worker::listen(args.listen).map_err(|error| {
             CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
         })?;
@@ -50,7 +56,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let announcing = async {
             if let Some(admin) = &args.register {
                 let admin = Admin::new(admin).map_err(refused)?;
-                admin.register(&url).await.map_err(refused)?;
+                admin.register(&url, &build).await.map_err(unregistered)?;
             }
             terminal::print(&format!("{url}\n"))?;
             anyhow::Ok(())
@@ -71,6 +77,12 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         })?;
         Ok(Exit::Fine)
     })
+}
+
+fn unregistered(error: ClusterError) -> CliError {
+    let mut refused = refused(error);
+    refused.message = "the cluster does not take this worker".to_owned();
+    refused
 }
 
 /// Ends when somebody asks this process to, and its steps are done.
@@ -96,9 +108,28 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
     })
 }
 
-/// Finds what consultations need on this machine.
+/// The beginning of the SHA-256 of this very program: other bytes are another build.
+pub(super) fn build_of_this_program() -> Result<Build, CliError> {
+    let failed =
+        |error: std::io::Error| CliError::failed("this program cannot be read").with_source(error);
+    let mut program =
+        fs_err::File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
+    let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
+    let mut some = vec![0; 1 << 20];
+    loop {
+        match program.read(&mut some).map_err(failed)? {
+            0 => break,
+            read => hash.update(some.get(..read).unwrap_or_default()),
+        }
+    }
+    let hash = hash.finish();
+    let name: String = hash.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    name.parse().map_err(|error| CliError::failed("this program has no name").with_source(error))
+}
+
+/// Finds what runs need on this machine.
 #[derive(Debug)]
-struct Consultations {
+struct Runs {
     config: Option<PathBuf>,
     local: Local,
     /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
@@ -106,7 +137,7 @@ struct Consultations {
     ready: Mutex<BTreeMap<RunId, Arc<Readied>>>,
 }
 
-impl Program for Consultations {
+impl Program for Runs {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let row = self.local.store.run(run_id).await;
@@ -115,15 +146,7 @@ impl Program for Consultations {
                 is_retryable: false,
             })?;
             let ready = self.readied(&row).await.map_err(|error| again(&error.words()))?;
-            let workflow = ready.workflow().map_err(|error| again(&error.words()))?;
-            Ok(Opened {
-                store: self.local.store.clone(),
-                workflow: Box::new(workflow),
-                walls: ready.walls(),
-                budget: ready.budget(),
-                parallel_children: ready.parallel_moves(),
-                hands: ready,
-            })
+            ready.opened(self.local.store.clone()).map_err(|error| again(&error.words()))
         })
     }
 }
@@ -133,19 +156,13 @@ fn again(why: &impl ToString) -> OpenError {
     OpenError { words: why.to_string(), is_retryable: true }
 }
 
-impl Consultations {
+impl Runs {
     async fn readied(&self, row: &RunRow) -> Result<Arc<Readied>, CliError> {
         let mut ready = self.ready.lock().await;
         if let Some(found) = ready.get(&row.run_id) {
             return Ok(Arc::clone(found));
         }
-        if row.workflow != Consult::NAME {
-            let words = format!("a `{}` is not driven by workers", row.workflow);
-            return Err(CliError::failed(words));
-        }
-        let kept = Kept::read(&row.input)?;
-        // Boxed: looking for sandboxes is large.
-        let found = Box::pin(Readied::find(self.config.as_deref(), kept)).await?;
+        let found = Readied::find(self.config.as_deref(), &self.local.store, row).await?;
         let found = Arc::new(found);
         ready.insert(row.run_id.clone(), Arc::clone(&found));
         if ready.len() > AT_HAND
