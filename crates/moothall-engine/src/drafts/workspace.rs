@@ -18,7 +18,7 @@ use super::error::DraftError;
 use super::looking::TreeFile;
 use super::{Point, Reached};
 
-const CONFINED: ResolveFlags = ResolveFlags::BENEATH
+pub(super) const CONFINED: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
@@ -447,7 +447,7 @@ fn odd(path: &RelPath, error: Errno) -> DraftError {
     }
 }
 
-fn why(error: Errno) -> Option<&'static str> {
+pub(super) fn why(error: Errno) -> Option<&'static str> {
     match error {
         Errno::LOOP => Some("a symbolic link is in the way"),
         Errno::XDEV => Some("another file system is in the way"),
