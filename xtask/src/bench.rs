@@ -10,12 +10,16 @@ use crate::shell;
 pub(crate) enum Bench {
     /// Wall time, CPU and storage of a consultation, beside LangGraph
     Consult(Length),
+    /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
+    Gate(Length),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(Length),
     /// Many viewers of one run, and many runs at once, on the server
     Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
+    /// Credentials that the gate finds in a generated corpus, beside two published scanners
+    Secrets,
 }
 
 #[derive(Debug, Args)]
@@ -28,9 +32,11 @@ pub(crate) struct Length {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Consult(length) => consult(length),
+        Bench::Gate(length) => measure("gate", length, &[]),
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
+        Bench::Secrets => secrets(),
     }
 }
 
@@ -104,6 +110,17 @@ fn sandbox(length: &Length) -> Result<()> {
     let product = shell::target_dir(&root).join(folder).join("moothall");
     let product = product.to_str().context("the target folder's name is not text")?;
     measure("sandbox", length, &["--moothall", product])
+}
+
+/// The other scanners want a newer compiler than ours: `bench/secrets` is a workspace of its own.
+fn secrets() -> Result<()> {
+    let root = shell::root()?;
+    let folder = shell::target_dir(&root).join("bench-secrets");
+    let folder = folder.to_str().context("the target folder's name is not text")?;
+    let manifest = "bench/secrets/Cargo.toml";
+    let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
+    let place = ["--manifest-path", manifest, "--target-dir", folder];
+    shell::run(&root, &[&cargo[..], &place].concat())
 }
 
 /// The names that `bench:NAME` may use.
