@@ -67,7 +67,11 @@ impl Times {
 
     fn at(&mut self, percent: usize) -> Duration {
         self.0.sort_unstable();
-        self.0.get(self.0.len() * percent / 100).or(self.0.last()).copied().unwrap_or_default()
+        self.0
+            .get(self.0.len() * percent / 100)
+            .or_else(|| self.0.last())
+            .copied()
+            .unwrap_or_default()
     }
 
     fn shown(&mut self) -> String {
