@@ -18,8 +18,6 @@ pub(crate) enum Bench {
     Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
-    /// Credentials that the gate finds in a generated corpus, beside two published scanners
-    Secrets,
 }
 
 #[derive(Debug, Args)]
@@ -36,7 +34,6 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
-        Bench::Secrets => secrets(),
     }
 }
 
@@ -110,17 +107,6 @@ fn sandbox(length: &Length) -> Result<()> {
     let product = shell::target_dir(&root).join(folder).join("moothall");
     let product = product.to_str().context("the target folder's name is not text")?;
     measure("sandbox", length, &["--moothall", product])
-}
-
-/// The other scanners want a newer compiler than ours: `bench/secrets` is a workspace of its own.
-fn secrets() -> Result<()> {
-    let root = shell::root()?;
-    let folder = shell::target_dir(&root).join("bench-secrets");
-    let folder = folder.to_str().context("the target folder's name is not text")?;
-    let manifest = "bench/secrets/Cargo.toml";
-    let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
-    let place = ["--manifest-path", manifest, "--target-dir", folder];
-    shell::run(&root, &[&cargo[..], &place].concat())
 }
 
 /// The names that `bench:NAME` may use.

@@ -1,6 +1,5 @@
 //! Credentials, disguises of one, and harmless lines, made anew in every run from the formats and a
-//! seed: nothing that looks like a credential is in the repository. `bench/secrets` holds other
-//! scanners to the same.
+//! seed: nothing that looks like a credential is in the repository.
 
 /// A small generator of numbers (SplitMix64): the same corpus everywhere.
 pub(crate) struct Dice(pub(crate) u64);

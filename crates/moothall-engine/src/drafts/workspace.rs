@@ -18,7 +18,7 @@ use super::error::DraftError;
 use super::looking::TreeFile;
 use super::{Point, Reached};
 
-pub(super) const CONFINED: ResolveFlags = ResolveFlags::BENEATH
+const CONFINED: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);

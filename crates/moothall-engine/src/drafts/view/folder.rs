@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::shown;
 use crate::drafts::error::DraftError;
-use crate::drafts::workspace::{CONFINED, Workspace, why};
+use crate::drafts::workspace::{Workspace, why};
 
 const DRAFTS: &str = "_handoff/drafts";
 const LOG: &str = "transition.ndjson";
@@ -112,8 +112,8 @@ impl<'a> ViewFolder<'a> {
 
     /// Appends to the log if it is as long as we left it; says how long it is then.
     pub(super) fn append(&self, before: u64, bytes: &[u8]) -> Result<Option<u64>, DraftError> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = sys::openat2(&self.top, LOG, flags, Mode::empty(), CONFINED);
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = sys::openat(&self.top, LOG, flags | OFlags::CLOEXEC, Mode::empty());
         // Whatever stands there instead gives way to one that is made anew.
         let Ok(opened) = opened else { return Ok(None) };
         let stat = sys::fstat(&opened).map_err(|error| odd(LOG, error))?;
@@ -152,9 +152,9 @@ impl<'a> ViewFolder<'a> {
             Ok(None) | Err(Errno::NOTDIR) => return Ok(()),
             Err(error) => return Err(odd(file, error)),
         };
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NONBLOCK;
-        let mode = Mode::from_raw_mode(0o644);
-        let opened = sys::openat2(&folder, "exclude", flags | OFlags::CLOEXEC, mode, CONFINED);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND;
+        let safely = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = sys::openat(&folder, "exclude", flags | safely, Mode::from_raw_mode(0o644));
         let opened = opened.map_err(|error| odd(file, error))?;
         let stat = sys::fstat(&opened).map_err(|error| odd(file, error))?;
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
