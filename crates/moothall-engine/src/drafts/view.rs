@@ -103,7 +103,7 @@ impl DraftStore {
         }
         if !fresh.is_empty() {
             kept.files.extend(fresh.into_iter().map(|name| (name.clone(), None)));
-            self.remember(&kept)?;
+            self.remember_view(&kept)?;
         }
         for (name, file) in &wanted {
             let sha256 = match file {
@@ -122,7 +122,7 @@ impl DraftStore {
         kept.files.retain(|name, _| !gone(name));
         kept.logged = self.log(inner, &folder, &kept, again)?;
         kept.seq = inner.journal.head().seq;
-        self.remember(&kept)
+        self.remember_view(&kept)
     }
 
     /// Appends what is new to the log of transitions, or makes it anew where it is not what we left.
@@ -170,16 +170,16 @@ impl DraftStore {
         }
         folder.remove(Name::Log)?;
         folder.remove_if_empty();
-        fs_err::remove_file(self.memory()).map_err(DraftError::io("the view cannot be ended"))
+        fs_err::remove_file(self.view_memory()).map_err(DraftError::io("the view cannot be ended"))
     }
 
-    fn memory(&self) -> PathBuf {
+    fn view_memory(&self) -> PathBuf {
         self.options.state.join("handoff.json")
     }
 
     fn kept_view(&self) -> Result<Option<Kept>, DraftError> {
         let what = "what is known of the view cannot be read";
-        match fs_err::read(self.memory()) {
+        match fs_err::read(self.view_memory()) {
             Ok(bytes) => {
                 let kept = serde_json::from_slice(&bytes).map_err(io::Error::from);
                 kept.map(Some).map_err(DraftError::io(what))
@@ -191,8 +191,8 @@ impl DraftStore {
 
     /// Whoever reads it sees the old text or the new one. It need not be on the disk: what a power
     /// failure takes is made again from the journal.
-    fn remember(&self, kept: &Kept) -> Result<(), DraftError> {
-        let path = self.memory();
+    fn remember_view(&self, kept: &Kept) -> Result<(), DraftError> {
+        let path = self.view_memory();
         let beside = path.with_extension("new");
         let write = || -> io::Result<()> {
             fs_err::write(&beside, serde_json::to_vec(kept)?)?;
