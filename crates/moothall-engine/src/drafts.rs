@@ -17,6 +17,7 @@ mod note;
 mod policy_files;
 mod reviewing;
 mod tree;
+mod view;
 mod workspace;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub use self::judging::{Judged, ShownFile, Submitted, today};
 pub use self::looking::{CheckReport, Checker, Reviewer};
 pub use self::news::{Heard, Told};
 pub use self::policy_files::policy_layers;
+pub use self::view::Handoff;
 
 use self::blobs::Blobs;
 use self::journal::{Journal, Locked};
@@ -88,6 +90,8 @@ pub struct Options {
     pub reviewer: Option<Box<dyn Reviewer>>,
     /// Milliseconds since 1970.
     pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// What becomes of the view that other tools read.
+    pub handoff: Handoff,
     /// What happens on the way.
     pub reached: Box<Reached>,
     /// Bytes after which a file of the journal is closed; `None` for the usual.
@@ -108,6 +112,7 @@ impl Options {
             checker: None,
             reviewer: None,
             clock: Box::new(clock),
+            handoff: Handoff::default(),
             reached: Box::new(|_| Ok(())),
             rotate_at: None,
         }
@@ -144,6 +149,8 @@ struct Inner {
     pending: BTreeMap<DraftId, Intent>,
     news: Ring,
     policy_differs: bool,
+    /// The last record for which the view was looked after.
+    viewed: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -198,9 +205,11 @@ impl DraftStore {
             pending: BTreeMap::new(),
             news: Ring::default(),
             policy_differs: false,
+            viewed: 0,
         };
         let store = Self { workspace, blobs, lock, policy, key, inner: Mutex::new(inner), options };
         store.with(|_, _| Ok(()))?;
+        store.begin_view()?;
         Ok(store)
     }
 
@@ -300,7 +309,9 @@ impl DraftStore {
         if self.needs_recovery(&inner) {
             self.recover(&mut inner)?;
         }
-        operation(self, &mut inner)
+        let done = operation(self, &mut inner);
+        self.refresh_view(&mut inner);
+        done
     }
 
     /// Decides, and writes down what comes of it.

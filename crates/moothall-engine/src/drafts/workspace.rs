@@ -447,7 +447,7 @@ fn odd(path: &RelPath, error: Errno) -> DraftError {
     }
 }
 
-fn why(error: Errno) -> Option<&'static str> {
+pub(super) fn why(error: Errno) -> Option<&'static str> {
     match error {
         Errno::LOOP => Some("a symbolic link is in the way"),
         Errno::XDEV => Some("another file system is in the way"),

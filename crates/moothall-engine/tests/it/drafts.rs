@@ -122,7 +122,7 @@ fn seal(store: &DraftStore, id: DraftId) -> Sha256Hex {
 }
 
 /// A credential that is nobody's.
-fn token() -> String {
+pub(crate) fn token() -> String {
     format!("ghp_{}", &Sha256Hex::of(b"a token of nobody").to_string()[..36])
 }
 
