@@ -376,11 +376,16 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
         "list the workspace",
         "make a folder in the workspace",
         "write the store",
+        "change the mode of a file",
+        "change the owner of a file",
+        "change an attribute of a file",
         "read a file of the system",
         "reach a network",
         "send a datagram",
         "reach a socket of another program",
         "start a program",
+        "send a signal",
+        "call the kernel by other numbers",
     ];
     assert_eq!(tried.stdout.lines().skip(1).map(str::trim).collect::<Vec<_>>(), cannot);
     // The process that serves has the same walls, and what it drafts is written by another.
