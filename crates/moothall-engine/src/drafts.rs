@@ -32,7 +32,7 @@ use moothall_core::drafts::{
 };
 use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
 
-pub use self::difference::{DiffLine, Difference, Part, Side, difference};
+pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
 pub use self::editing::{Edit, Existing};
 pub use self::error::DraftError;
 pub use self::journal::{Head, Line, Verified, verify};
