@@ -181,7 +181,7 @@ fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
     }
     let uri = format!("moothall://draft/{draft}/diff");
     let read = second.request("resources/read", json!({ "uri": uri }));
-    assert_eq!(read["error"]["message"], "there is no such resource", "{read}");
+    assert_eq!(read["error"]["message"], "there is no such draft", "{read}");
     let read = first.request("resources/read", json!({ "uri": uri }));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("+    if \"--version\" in sys.argv:"), "{text}");
@@ -450,6 +450,25 @@ fn what_is_no_message_ends_no_session() {
     client.say_raw(format!("{}\n", "[".repeat(100_000)).as_bytes());
     client.say_raw(b"\xff\xfe\n");
     assert_eq!(client.does("draft_list", &json!({}))["drafts"], json!([]));
+}
+
+/// Every one of them has the gate look at its draft again and again.
+#[test]
+fn more_calls_than_so_many_do_not_wait() {
+    let world = world();
+    let mut client = start(&world, Era::Modern);
+    let draft = client.drafts("src/watchdog.py", WITH_VERSION);
+    let arguments = json!({ "draft_id": draft, "wait_s": 300 });
+    let call = json!({ "name": "draft_status", "arguments": arguments });
+    for _ in 0..33 {
+        client.send("tools/call", call.clone());
+    }
+    // The others have minutes.
+    let refused = client.hear();
+    let words = "calls that wait: 32 are the most\nhint: ask without `wait_s`, or wait for one draft \
+                 after the other";
+    assert_eq!(refused["result"]["content"][0]["text"], words);
+    client.does("draft_discard", &json!({ "draft_id": draft }));
 }
 
 #[test]
