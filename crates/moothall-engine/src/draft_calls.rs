@@ -90,8 +90,8 @@ impl DraftPerformer {
     }
 }
 
-/// Somebody who waits for the store. A thread cannot be dropped: whoever goes away before the answer
-/// tells it to stop, and then nothing is handed in for a run that is over.
+/// Somebody who waits for the store. A thread cannot be dropped: whoever goes away before the
+/// answer tells it to stop, and then nothing is handed in for a run that is over.
 struct Waiting<'a>(Option<&'a DraftStore>);
 
 impl Drop for Waiting<'_> {

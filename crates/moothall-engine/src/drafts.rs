@@ -223,8 +223,8 @@ impl DraftStore {
         Ok(store)
     }
 
-    /// Ends checks and questions to a model that are under way, for good. What was being looked at is
-    /// not handed in; what was written down is finished all the same.
+    /// Ends checks and questions to a model that are under way, for good. What was being looked at
+    /// is not handed in; what was written down is finished all the same.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
@@ -309,9 +309,9 @@ impl DraftStore {
         Ok(self.blobs.sweep(&kept)?.0)
     }
 
-    /// Sees to it that one more content fits. Workers write as often as they like, so old revisions go
-    /// now and then; where that is not enough, what is kept for undoing goes before its time, and then
-    /// nothing more is taken.
+    /// Sees to it that one more content fits. Workers write as often as they like, so old revisions
+    /// go now and then; where that is not enough, what is kept for undoing goes before its time, and
+    /// then nothing more is taken.
     fn make_room(&self, inner: &Inner) -> Result<(), DraftError> {
         if !self.blobs.wants_sweep() {
             return Ok(());

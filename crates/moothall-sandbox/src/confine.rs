@@ -2,8 +2,9 @@
 //!
 //! Afterwards it has the files and sockets it already held, and nothing else: it opens no file,
 //! starts no program and reaches nobody. Landlock closes files and TCP; a filter of system calls
-//! closes what Landlock does not know of, such as UDP, sockets of other programs, modes and owners of
-//! files, and signals. What holds is found out by trying, and a wall that does not hold is an error.
+//! closes what Landlock does not know of, such as UDP, sockets of other programs, modes and owners
+//! of files, and signals. What holds is found out by trying, and a wall that does not hold is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::io;

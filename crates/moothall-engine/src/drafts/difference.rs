@@ -79,8 +79,8 @@ pub fn whole_difference(base: &str, after: &str) -> Difference {
 }
 
 fn compared(base: &str, after: &str, line_chars: usize) -> Difference {
-    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed. It is
-    // part of the line, so that a last line without one differs from one with it.
+    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed. It
+    // is part of the line, so that a last line without one differs from one with it.
     let old: Vec<&str> = base.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let diff = TextDiff::configure()

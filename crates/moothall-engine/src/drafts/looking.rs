@@ -72,8 +72,8 @@ pub(super) struct TreeFile {
 
 impl DraftStore {
     /// Runs what the policy asks for. Nothing where it asks for nothing, or where code alone already
-    /// rejects: then nobody needs to wait for more reasons. With a summary the drafts shall be handed
-    /// in, and nothing runs for those that cannot be.
+    /// rejects: then nobody needs to wait for more reasons. With a summary the drafts shall be
+    /// handed in, and nothing runs for those that cannot be.
     ///
     /// One look at a time: workers shall not fill the machine with sandboxes, and what two of them
     /// ask at once is found out once.

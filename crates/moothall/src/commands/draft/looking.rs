@@ -82,8 +82,8 @@ impl Reviewer for GatewayReviewer {
     }
 }
 
-/// Does async work on a thread of its own, until it is done or stopped: whoever opened the store may
-/// be inside a runtime.
+/// Does async work on a thread of its own, until it is done or stopped: whoever opened the store
+/// may be inside a runtime.
 fn alone<T: Send>(
     stop: &CancellationToken,
     work: impl Future<Output = Result<T, CliError>> + Send,
