@@ -370,6 +370,10 @@ parts: Array<DraftPart>,
  */
 is_cut: boolean, 
 /**
+ * The file ends here, without a line break.
+ */
+has_no_newline: boolean, 
+/**
  * What was found in it.
  */
 findings: Array<FindingRow>, };

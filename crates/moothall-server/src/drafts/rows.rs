@@ -141,6 +141,7 @@ fn line(line: &DiffLine, findings: &mut Vec<FindingRow>) -> DraftLine {
             .map(|part| DraftPart { text: part.text.clone(), is_changed: part.changed })
             .collect(),
         is_cut: line.cut,
+        has_no_newline: line.no_newline,
         findings: findings.extract_if(.., about).collect(),
     }
 }

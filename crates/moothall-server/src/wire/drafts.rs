@@ -183,6 +183,8 @@ pub struct DraftLine {
     pub parts: Vec<DraftPart>,
     /// The line goes on.
     pub is_cut: bool,
+    /// The file ends here, without a line break.
+    pub has_no_newline: bool,
     /// What was found in it.
     pub findings: Vec<FindingRow>,
 }

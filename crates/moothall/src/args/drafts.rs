@@ -212,6 +212,9 @@ pub(crate) enum ReviewCommand {
     Show {
         /// The draft
         draft: String,
+        /// Show long lines to their end
+        #[arg(long)]
+        full: bool,
     },
     /// Let it be applied
     Approve(ReviewSayArgs),

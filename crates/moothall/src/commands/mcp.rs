@@ -97,11 +97,11 @@ pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> 
             let user = opened.user();
             let terms = Terms { worker, user, review_url: args.review_url.clone() };
             let gate = Gate::new(opened.store, terms);
-            answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask))
+            answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask), || gate.leave())
         }
         McpPart::Runner => {
             let runner = runner::Runner::new(global)?;
-            answer_all(stream, RUNNER_AT_ONCE, |ask: Ask| runner.answer(ask))
+            answer_all(stream, RUNNER_AT_ONCE, |ask: Ask| runner.answer(ask), || {})
         }
     };
     ended.map_err(|error| CliError::failed("the process in front broke off").with_source(error))?;

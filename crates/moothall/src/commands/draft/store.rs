@@ -52,7 +52,7 @@ pub(in crate::commands) fn options_of(
     let mut options = Options::new(workspace, state);
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
     options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
-    options.reviewer = Some(Box::new(GatewayReviewer { config: global.config.clone() }));
+    options.reviewer = Some(Box::new(GatewayReviewer::new(global.config.clone())));
     Ok(options)
 }
 
