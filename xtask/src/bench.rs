@@ -40,7 +40,8 @@ fn measure(name: &str, length: &Length, more: &[&str]) -> Result<()> {
         "run",
         "--quiet",
         "--locked",
-        "--release",
+        "--profile",
+        "measure",
         "-p",
         "moothall-bench",
         "--",
@@ -75,7 +76,7 @@ fn consult(length: &Length) -> Result<()> {
 /// It starts the product as a user does. A short run takes the builds that the tests use.
 fn load(length: &Length) -> Result<()> {
     let root = shell::root()?;
-    let (profile, folder) = if length.short { ("dev", "debug") } else { ("release", "release") };
+    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
     let packages = ["-p", "moothall", "-p", "moothall-bench"];
     let build = [&["cargo", "build", "--quiet", "--locked", "--profile", profile], &packages[..]];
     shell::run(&root, &build.concat())?;
@@ -97,7 +98,7 @@ fn load(length: &Length) -> Result<()> {
 fn sandbox(length: &Length) -> Result<()> {
     let root = shell::root()?;
     shell::run(&root, &["cargo", "xtask", "guest"])?;
-    let (profile, folder) = if length.short { ("dev", "debug") } else { ("release", "release") };
+    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
     let build = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "moothall"];
     shell::run(&root, &build)?;
     let product = shell::target_dir(&root).join(folder).join("moothall");
