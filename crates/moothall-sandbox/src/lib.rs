@@ -36,6 +36,8 @@ mod session;
 mod spawner;
 
 #[cfg(not(target_os = "linux"))]
+use crate::elsewhere::oci;
+#[cfg(not(target_os = "linux"))]
 pub use crate::elsewhere::{confine, jail};
 pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Vessel, VesselEnd};
 pub use crate::error::SandboxError;
