@@ -16,7 +16,7 @@ fn paths_of_the_machine_are_hidden_to_their_end_wherever_they_stand() {
 
 #[test]
 fn words_that_only_look_alike_are_left_alone() {
-    for words in ["`GET /api/runs` lists them", "/home/adam", "relative", "install QEMU, a / b"] {
+    for words in ["`GET /api/runs` lists them", "/srv/a bc", "relative", "install QEMU, a / b"] {
         check(words, words);
     }
 }
