@@ -318,7 +318,7 @@ function cure(detail: string): ReactNode {
 /** The same question again, as a new run. */
 function StartAgain({ view }: { view: RunView }) {
   const { about, consult } = view;
-  if (about.workflow === "reflexion") {
+  if (about.workflow === "run") {
     // The title of a long task is only its beginning.
     const task = about.title.endsWith("…") ? "" : `?task=${encodeURIComponent(about.title)}`;
     return <Link to={`/tasks${task}`}>Start again</Link>;
