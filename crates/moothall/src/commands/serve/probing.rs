@@ -33,7 +33,8 @@ impl Probing {
                 return Ok(known.clone());
             }
             let loaded = config::load(config.as_deref(), toml::Table::new())?;
-            let found = doctor::examine(&loaded, |_| {}).await?.report();
+            // Boxed: a probe under way is large.
+            let found = Box::pin(doctor::examine(&loaded, |_| {})).await?.report();
             *last = Some((Instant::now(), found.clone()));
             Ok(found)
         });
