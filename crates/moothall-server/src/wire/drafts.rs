@@ -137,6 +137,8 @@ pub struct DraftDetail {
     pub files: Vec<DraftFile>,
     /// Whether the policy lets people approve here.
     pub may_be_approved_here: bool,
+    /// Whether every line that comes or goes is shown. Nobody approves here what they cannot see.
+    pub shows_all: bool,
 }
 
 /// A file of a submission.
