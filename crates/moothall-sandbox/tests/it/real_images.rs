@@ -116,15 +116,20 @@ async fn build_that_is_cancelled_leaves_nothing_behind() {
     drop(builder);
     assert_eq!(entries(store.folder()), ["building"]);
     assert_eq!(entries(&store.folder().join("building")), ["lock"]);
-    // Nobody works there any more.
+    // Nobody works there any more, as soon as those who were killed are gone.
     let here = folder.path().to_str().unwrap().to_owned();
     let mentions = |pid: &str| {
         let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&command).contains(&here)
     };
-    let left: Vec<_> = entries(Path::new("/proc"))
-        .into_iter()
-        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && mentions(name))
-        .collect();
-    assert_eq!(left, [] as [String; 0]);
+    let left = || -> Vec<String> {
+        let is_process = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+        let names = entries(Path::new("/proc")).into_iter();
+        names.filter(|name| is_process(name) && mentions(name)).collect()
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !left().is_empty() && std::time::Instant::now() < until {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(left(), [] as [String; 0]);
 }

@@ -61,8 +61,13 @@ impl Part {
         if flock(&file, FlockOperation::NonBlockingLockShared) != Err(Errno::WOULDBLOCK) {
             return None;
         }
+        self.written_pid().filter(|pid| test_kill_process(*pid) != Err(Errno::SRCH))
+    }
+
+    /// Who it was when it was last started.
+    fn written_pid(&self) -> Option<Pid> {
         let pid = fs_err::read_to_string(self.lock()).ok()?.trim().parse().ok()?;
-        Pid::from_raw(pid).filter(|pid| test_kill_process(*pid) != Err(Errno::SRCH))
+        Pid::from_raw(pid)
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -81,6 +86,7 @@ impl Part {
             CliError::failed(format!("{} cannot be started", self.name)).with_source(error)
         };
         let lock = self.locked().await?;
+        self.until_reaped().await;
         lock.set_len(0).map_err(failed)?;
         let log = own_file().append(true).open(self.log()).map_err(failed)?;
         let errors = log.try_clone().map_err(failed)?;
@@ -107,6 +113,16 @@ impl Part {
                         .with_hint("a process that it started is still there; try again later"));
                 }
             }
+        }
+    }
+
+    /// Who was killed keeps its number until init takes notice, and PostgreSQL refuses to start beside
+    /// that number. Another process may have it by now, so nobody waits for ever.
+    async fn until_reaped(&self) {
+        let Some(before) = self.written_pid() else { return };
+        let until = Instant::now() + UNTIL_GONE;
+        while test_kill_process(before).is_ok() && Instant::now() < until {
+            sleep(LOOK).await;
         }
     }
 
