@@ -46,7 +46,7 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
 pub(super) use self::reading::Reading;
-pub(super) use self::remote::{cancel, let_go_on, refused, start};
+pub(super) use self::remote::{begin, cancel, let_go_on, refused, start};
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
@@ -109,8 +109,10 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             }
             Some(restate) => {
                 local.store.create_run(new).await.map_err(local::broken)?;
-                start(restate, &*local.store, &run_id).await?;
-                remote::follow(&*local.store, &run_id, &[], &kept, &screen).await
+                match begin(restate, &*local.store, &run_id).await {
+                    Ok(()) => remote::follow(&*local.store, &run_id, &[], &kept, &screen).await,
+                    Err(error) => Err(error.into()),
+                }
             }
         };
         end(&ready, &left).await;
@@ -145,7 +147,7 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
             let record = RunRecord::read(store, id).await.map_err(local::broken)?;
             shown(&screen).catch_up(&record.events);
             let more = Budget { usd: args.budget, tokens: args.budget_tokens };
-            let_go_on(restate, store, row, more).await?;
+            let_go_on(restate, store, id, more).await?;
             let left = remote::follow(store, id, &record.events, &kept, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
@@ -10,13 +10,14 @@ use moothall_core::consult::Consult;
 use moothall_restate::{Admin, Cluster, OpenError, OpenFuture, Opened, Program, Worker};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use super::consult::{Kept, Readied, refused};
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::terminal::{self, DIM};
+use crate::turnstile::SharedTurnstile;
 use crate::{config, logging};
 
 /// How long answers that are under way are waited for at the end. They are paid for.
@@ -33,9 +34,10 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
         let cluster = Cluster::new(&args.restate).map_err(refused)?;
-        let local = Local::open(&loaded).await?;
+        let local = Arc::new(Local::open(&loaded).await?);
         let program = Arc::new(Consultations {
             config: global.config.clone(),
+            turnstile: Arc::new(SharedTurnstile::new(Arc::clone(&local))),
             local,
             ready: Mutex::default(),
         });
@@ -64,7 +66,11 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
                 serving.await
             }
         };
-        program.shut_down().await;
+        // Steps that were not waited for still need the store, and Restate hears of it if they fail: it
+        // gives them to others.
+        if !worker.is_busy() {
+            program.shut_down().await;
+        }
         served.map_err(|words| {
             CliError::usage("`--identity-key` is no public key of a Restate")
                 .with_hint(format!("its log shows it, as publickeyv1_…; {words}"))
@@ -100,11 +106,16 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
 #[derive(Debug)]
 struct Consultations {
     config: Option<PathBuf>,
-    local: Local,
+    local: Arc<Local>,
+    /// What providers allow all workers together.
+    turnstile: Arc<SharedTurnstile>,
     /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
     /// begin with their time.
-    ready: Mutex<BTreeMap<RunId, Arc<Readied>>>,
+    ready: Mutex<BTreeMap<RunId, Place>>,
 }
+
+/// What one run needs, once it is found. Runs do not wait for what others need.
+type Place = Arc<OnceCell<Arc<Readied>>>;
 
 impl Program for Consultations {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
@@ -135,31 +146,43 @@ fn again(why: &impl ToString) -> OpenError {
 
 impl Consultations {
     async fn readied(&self, row: &RunRow) -> Result<Arc<Readied>, CliError> {
-        let mut ready = self.ready.lock().await;
-        if let Some(found) = ready.get(&row.run_id) {
-            return Ok(Arc::clone(found));
-        }
         if row.workflow != Consult::NAME {
             let words = format!("a `{}` is not driven by workers", row.workflow);
             return Err(CliError::failed(words));
         }
-        let kept = Kept::read(&row.input)?;
-        // Boxed: looking for sandboxes is large.
-        let found = Box::pin(Readied::find(self.config.as_deref(), kept)).await?;
-        let found = Arc::new(found);
-        ready.insert(row.run_id.clone(), Arc::clone(&found));
+        let place = self.place(&row.run_id);
+        let find = || async {
+            let kept = Kept::read(&row.input)?;
+            // Boxed: looking for sandboxes is large.
+            let found = Readied::find(self.config.as_deref(), kept, self.turnstile.clone());
+            Box::pin(found).await.map(Arc::new)
+        };
+        place.get_or_try_init(find).await.cloned()
+    }
+
+    /// The place of a run among those that are at hand.
+    fn place(&self, run_id: &RunId) -> Place {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Arc::clone(ready.entry(run_id.clone()).or_default());
         if ready.len() > AT_HAND
             && let Some((_, oldest)) = ready.pop_first()
+            && let Some(oldest) = oldest.get().cloned()
         {
             // Whoever still uses it keeps it.
             tokio::spawn(async move { oldest.shut_down().await });
         }
-        Ok(found)
+        place
     }
 
     async fn shut_down(&self) {
-        for ready in std::mem::take(&mut *self.ready.lock().await).into_values() {
-            ready.shut_down().await;
+        let ready = {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *ready)
+        };
+        for ready in ready.into_values() {
+            if let Some(ready) = ready.get() {
+                ready.shut_down().await;
+            }
         }
         self.local.close().await;
     }
