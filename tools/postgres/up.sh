@@ -27,28 +27,7 @@ while (($# > 0)); do
     shift
 done
 
-# Debian keeps the programs of each version in a folder of its own, outside of PATH.
-find_programs() {
-    local folder
-    for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin | sort --version-sort --reverse); do
-        if [[ -x $folder/initdb ]]; then
-            echo "$folder"
-            return
-        fi
-    done
-    command -v initdb >/dev/null && dirname "$(command -v initdb)"
-}
-
-if ! programs=$(find_programs); then
-    echo "installing postgresql" >&2
-    apt-get update -qq >&2
-    # The package would start a cluster for the whole machine; nobody asked for it.
-    mkdir -p /etc/postgresql-common
-    [[ -e /etc/postgresql-common/createcluster.conf ]] ||
-        echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql openssl >&2
-    programs=$(find_programs)
-fi
+programs=$("$(dirname "${BASH_SOURCE[0]}")/install.sh")
 if [[ -n ${install_only:-} ]]; then
     exit 0
 fi

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Installs Restate's server and cluster tool, once, and prints the folder of their programs.
 #
+#   tools/restate/install.sh [--find]
+#
+# With --find nothing is installed, and it fails where there is nothing.
+#
 # The packages of the platform are named directly and without scripts: the wrapper packages report installations to a
 # third party. The server is under the Business Source License 1.1: see docs/src/scaling.md.
 set -euo pipefail
@@ -36,5 +40,8 @@ install() {
     rm -rf "$partial"
 }
 
-[[ -d $folder ]] || install
+if [[ ! -d $folder ]]; then
+    [[ ${1:-} != --find ]] || exit 1
+    install
+fi
 echo "$folder/bin"

@@ -20,17 +20,13 @@ export RESTATE_BASE_DIR=$folder
 # Data lies under the node's name: it must stay.
 export RESTATE_NODE_NAME=${RESTATE_NODE_NAME:-one} RESTATE_CLUSTER_NAME=${RESTATE_CLUSTER_NAME:-moothall}
 # Its ports have no authentication at all: nobody but this machine may reach them.
-export RESTATE_LISTEN_MODE=tcp
 export RESTATE_BIND_ADDRESS=127.0.0.1:${NODE_PORT:-5122}
 export RESTATE_ADVERTISED_ADDRESS=http://127.0.0.1:${NODE_PORT:-5122}/
 export RESTATE_INGRESS__BIND_ADDRESS=127.0.0.1:${INGRESS_PORT:-8080}
 export RESTATE_ADMIN__BIND_ADDRESS=127.0.0.1:${ADMIN_PORT:-9070}
-# For one machine: 24 partitions and 2 GiB are the defaults.
-export RESTATE_DEFAULT_NUM_PARTITIONS=${RESTATE_DEFAULT_NUM_PARTITIONS:-4}
-export RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE=${RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE:-256MB}
-export RESTATE_ADMIN__QUERY_ENGINE__MEMORY_SIZE=${RESTATE_ADMIN__QUERY_ENGINE__MEMORY_SIZE:-128MB}
-# Workers that share an address share connections; with few streams on each, they share the work too.
-export RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT=${RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT:-4}
-export RESTATE_ADMIN__DISABLE_WEB_UI=true RESTATE_DISABLE_TELEMETRY=true DO_NOT_TRACK=1
-export RESTATE_LOG_FORMAT=json RESTATE_LOG_FILTER=${RESTATE_LOG_FILTER:-warn,restate=info}
+while IFS='=' read -r name value; do
+    if [[ $name == [A-Z]* && -z ${!name+set} ]]; then
+        export "$name=$value"
+    fi
+done <"$here/../../deploy/restate/restate.env"
 exec "$bin/restate-server" --no-logo

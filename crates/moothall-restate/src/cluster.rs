@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::budget::{Forfeit, Room, Settle, Wish};
+use crate::build::Build;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -26,6 +27,24 @@ pub struct Cluster(Address);
 /// A Restate server or cluster, where it is administered.
 #[derive(Debug, Clone)]
 pub struct Admin(Address);
+
+/// What drives a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// Consultations.
+    Consultation,
+    /// Runs that write a program, which may take long.
+    CodeRun,
+}
+
+impl Service {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Consultation => "Consultation",
+            Self::CodeRun => "CodeRun",
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 struct Address {
@@ -57,6 +76,12 @@ pub enum ClusterError {
         /// What it said, cut to a bearable length.
         words: String,
     },
+    /// It knows workers of another build there.
+    #[error("Restate knows another build at {address}")]
+    OtherBuild {
+        /// Where both listen.
+        address: String,
+    },
     /// It answered something else than it should.
     #[error("Restate's answer cannot be understood")]
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -68,6 +93,7 @@ impl ClusterError {
         match self {
             Self::Unreachable { source, .. } => source.is_connect(),
             Self::Refused { status, .. } => (400..500).contains(status),
+            Self::OtherBuild { .. } => true,
             Self::Unreadable(_) => false,
         }
     }
@@ -81,8 +107,8 @@ impl Cluster {
     }
 
     /// Starts a run that the store knows. To start it twice is to start it once.
-    pub async fn start(&self, run_id: &RunId) -> Result<(), ClusterError> {
-        let path = format!("Consultation/{run_id}/run/send");
+    pub async fn start(&self, service: Service, run_id: &RunId) -> Result<(), ClusterError> {
+        let path = format!("{}/{run_id}/run/send", service.name());
         self.0.ask(Method::POST, &path, None::<&()>).await.map(drop)
     }
 
@@ -90,12 +116,18 @@ impl Cluster {
     /// if somebody else did.
     pub async fn go_on(
         &self,
+        service: Service,
         run_id: &RunId,
         pause: u32,
         budget: Budget,
     ) -> Result<(), ClusterError> {
-        let path = format!("Consultation/{run_id}/go_on");
+        let path = format!("{}/{run_id}/go_on", service.name());
         self.0.ask(Method::POST, &path, Some(&(pause, budget))).await.map(drop)
+    }
+
+    /// Whether somebody takes requests there.
+    pub async fn health(&self) -> Result<(), ClusterError> {
+        self.0.ask(Method::GET, "restate/health", None::<&()>).await.map(drop)
     }
 
     pub(crate) async fn reserve(&self, run_id: &RunId, wish: &Wish) -> Result<Room, ClusterError> {
@@ -129,14 +161,31 @@ impl Admin {
         Address::new(admin).map(Self)
     }
 
-    /// Makes workers at this address known: runs that begin from now on go to them, and runs under
-    /// way stay where they are. To do it twice is to do it once.
-    pub async fn register(&self, url: &str) -> Result<(), ClusterError> {
+    /// Makes workers of this build known at this address: runs that begin from now on go to them, and
+    /// runs under way stay where they are. To do it twice is to do it once.
+    pub async fn register(&self, url: &str, build: &Build) -> Result<(), ClusterError> {
         let body = json!({ "uri": url, "force": false });
         match self.0.ask(Method::POST, "deployments", Some(&body)).await {
-            Err(ClusterError::Refused { status, .. }) if status == StatusCode::CONFLICT => Ok(()),
-            registered => registered.map(drop),
+            Ok(_) => {}
+            Err(ClusterError::Refused { status, .. }) if status == StatusCode::CONFLICT => {}
+            Err(error) => return Err(error),
         }
+        // What is known at an address is not asked for again.
+        let path = format!("services/{}", build.debate());
+        match self.0.ask(Method::GET, &path, None::<&()>).await {
+            Err(ClusterError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {
+                Err(ClusterError::OtherBuild { address: url.to_owned() })
+            }
+            known => known.map(drop),
+        }
+    }
+
+    /// Whether work is done: every partition has somebody who leads it. In a cluster that just
+    /// started this takes longer than health does.
+    pub async fn ready(&self) -> Result<(), ClusterError> {
+        // Reading any table asks the leaders of all partitions, and fails where one has none.
+        let body = json!({ "query": "SELECT count(*) FROM sys_invocation_status" });
+        self.0.ask(Method::POST, "query", Some(&body)).await.map(drop)
     }
 }
 

@@ -28,7 +28,7 @@ const UNKNOWN: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection
 
 async fn started(urls: &[String]) -> Result<(), ClusterError> {
     let run_id = "01932b5c-7d4e-7a31-9c55-3f6f0e8a4b17".parse().unwrap();
-    Cluster::new(&urls.join(",")).unwrap().start(&run_id).await
+    Cluster::new(&urls.join(",")).unwrap().start(Service::Consultation, &run_id).await
 }
 
 #[tokio::test]

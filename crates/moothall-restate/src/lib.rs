@@ -10,7 +10,8 @@
 //! | service | key | what it is |
 //! |---|---|---|
 //! | `Consultation` | run | the workflow of a run; stands still on durable promises |
-//! | `Debate` | run, move, pauses | one child, on whichever worker is free |
+//! | `CodeRun` | run | the same for a run that writes a program, whose steps may last for hours |
+//! | `Debate-BUILD` | run, move, pauses | one child, on whichever worker of its run's build is free |
 //! | `Purse` | run | the one owner of a budget |
 //!
 //! Only `sdk` knows Restate's SDK, and `cargo xtask tidy` keeps it so. Restate's journal holds that
@@ -19,9 +20,11 @@
 #![warn(missing_docs)]
 
 mod budget;
+mod build;
 mod cluster;
 mod sdk;
 mod worker;
 
-pub use crate::cluster::{Admin, Cluster, ClusterError};
+pub use crate::build::{Build, InvalidBuild};
+pub use crate::cluster::{Admin, Cluster, ClusterError, Service};
 pub use crate::worker::{OpenError, OpenFuture, Opened, Program, Worker};

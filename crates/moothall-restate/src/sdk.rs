@@ -18,8 +18,12 @@ use moothall_engine::waves::{
 };
 use moothall_models::Budget;
 use moothall_store::{Commit, RunState, StoreError, Wish as Wanted};
-use restate_sdk::context::DurableFuture;
+use restate_sdk::context::{DurableFuture, RequestTarget};
+use restate_sdk::discovery::{self, ServiceName};
+use restate_sdk::endpoint::ContextInternal;
 use restate_sdk::prelude::*;
+use restate_sdk::service::macro_support::{ServiceBoxFuture, service_definition};
+use restate_sdk::service::{Discoverable as _, Service};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::budget::{Account, Forfeit, Room, Settle, Wish};
@@ -120,8 +124,11 @@ impl Durable for Steps<'_, '_> {
     fn start_child(&mut self, call: ChildCall) {
         let key = format!("{}/{}/{}", self.run_id, call.id, call.pauses);
         self.started.push(call.id.clone());
-        let debate = self.ctx.workflow_client::<DebateClient>(key).run(Json(call)).call();
-        self.children.push(Box::pin(debate));
+        // By the name of this build: Restate gives whatever begins to the newest one otherwise, and a
+        // run would be half of one build and half of another.
+        let target = RequestTarget::workflow(self.worker.build.debate(), key, "run");
+        let debate = self.ctx.request::<Json<ChildCall>, Json<ChildLeft>>(target, Json(call));
+        self.children.push(Box::pin(debate.call()));
     }
 
     async fn child_left(&mut self) -> Result<(EffectId, ChildLeft), Halt> {
@@ -158,23 +165,7 @@ struct Consultation(Worker);
 impl Consultation {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
-        let run_id = run_id(ctx.key())?;
-        let (stage, mut workflow) = self.0.open(&run_id).await.map_err(Halt::from)?;
-        let mut steps = Steps::new(&self.0, &ctx, run_id.clone());
-        let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
-        // Nothing may be said behind a step that is made again: the replay would say it elsewhere.
-        if let Err(Halt::Again(error)) = driven {
-            return Err(error);
-        }
-        if let Err(Halt::Terminal(error)) = &driven {
-            let error = error.clone();
-            ctx.run(move || give_up(stage, error)).name("given up").await?;
-        }
-        // Nobody asks for its budget any more.
-        ctx.object_client::<PurseClient>(run_id.to_string()).close().send();
-        match driven? {
-            RunLeft::Done | RunLeft::Cancelled => Ok(()),
-        }
+        drive(&self.0, &ctx).await
     }
 
     /// Lets the run go on after a pause.
@@ -182,11 +173,62 @@ impl Consultation {
     async fn go_on(
         &self,
         ctx: SharedWorkflowContext<'_>,
-        Json((pause, budget)): Json<(u32, Budget)>,
+        Json(gone_on): Json<(u32, Budget)>,
     ) -> HandlerResult<()> {
-        ctx.resolve_promise(&promise(pause), Json(budget));
-        Ok(())
+        go_on(&ctx, gone_on)
     }
+}
+
+/// The same for a run that writes a program. A step of it lasts as long as the program does, which may
+/// be an hour, and waits for a free sandbox before; Restate hears nothing meanwhile, and does not
+/// interrupt it either. Whoever cancels the run is heard within the step: it looks for the wish.
+struct CodeRun(Worker);
+
+#[restate_sdk::workflow(
+    abort_timeout = "12h",
+    journal_retention = "1h",
+    workflow_completion_retention = "1d"
+)]
+impl CodeRun {
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
+        drive(&self.0, &ctx).await
+    }
+
+    /// Lets the run go on after a pause.
+    #[handler]
+    async fn go_on(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+        Json(gone_on): Json<(u32, Budget)>,
+    ) -> HandlerResult<()> {
+        go_on(&ctx, gone_on)
+    }
+}
+
+async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
+    let run_id = run_id(ctx.key())?;
+    let (stage, mut workflow) = worker.open(&run_id).await.map_err(Halt::from)?;
+    let mut steps = Steps::new(worker, ctx, run_id.clone());
+    let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
+    // Nothing may be said behind a step that is made again: the replay would say it elsewhere.
+    if let Err(Halt::Again(error)) = driven {
+        return Err(error);
+    }
+    if let Err(Halt::Terminal(error)) = &driven {
+        let error = error.clone();
+        ctx.run(move || give_up(stage, error)).name("given up").await?;
+    }
+    // Nobody asks for its budget any more.
+    ctx.object_client::<PurseClient>(run_id.to_string()).close().send();
+    match driven? {
+        RunLeft::Done | RunLeft::Cancelled => Ok(()),
+    }
+}
+
+fn go_on(ctx: &SharedWorkflowContext<'_>, (pause, budget): (u32, Budget)) -> HandlerResult<()> {
+    ctx.resolve_promise(&promise(pause), Json(budget));
+    Ok(())
 }
 
 /// One child of a run, keyed by both and by how often the run had paused when it was started.
@@ -210,6 +252,34 @@ impl Debate {
         let mut steps = Steps::new(&self.0, &ctx, run_id);
         let left = drive_child(&mut steps, &stage, &call).await?;
         Ok(Json(left))
+    }
+}
+
+/// [`Debate`] under a name that the SDK's macro cannot know, because it has the build in it. This is
+/// what the macro makes for a service with one handler.
+struct OfBuild(Arc<Debate>);
+
+impl Service for OfBuild {
+    type Future = ServiceBoxFuture;
+
+    fn handle(&self, ctx: ContextInternal) -> Self::Future {
+        let debate = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (call, metadata) = ctx.input().await;
+            let left = debate.run((&ctx, metadata).into(), call).await;
+            ctx.handle_handler_result(left);
+            ctx.end();
+            Ok(())
+        })
+    }
+}
+
+impl OfBuild {
+    fn definition(worker: Worker) -> Result<ServiceDefinition, String> {
+        let name = ServiceName::try_from(worker.build.debate());
+        let name = name.map_err(|error| error.to_string())?;
+        let discovery = discovery::Service { name, ..Debate::discover() };
+        Ok(service_definition(Self(Arc::new(Debate(worker))), discovery))
     }
 }
 
@@ -339,7 +409,8 @@ pub(crate) async fn serve(
 ) -> Result<(), String> {
     let mut endpoint = Endpoint::builder()
         .bind(Consultation(worker.clone()).into_service_definition().options(patient()))
-        .bind(Debate(worker).into_service_definition().options(patient()))
+        .bind(CodeRun(worker.clone()).into_service_definition().options(patient()))
+        .bind(OfBuild::definition(worker)?.options(patient()))
         .bind(Purse.into_service_definition().options(patient()));
     if let Some(key) = identity_key {
         endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;

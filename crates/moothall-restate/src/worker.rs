@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Forfeit, Room, Settle, Wish};
+use crate::build::Build;
 use crate::cluster::{Cluster, ClusterError};
 use crate::sdk;
 
@@ -75,16 +76,24 @@ pub struct OpenError {
 pub struct Worker {
     pub(crate) program: Arc<dyn Program>,
     pub(crate) cluster: Cluster,
+    pub(crate) build: Build,
     leaving: CancellationToken,
     /// Steps under way.
     busy: watch::Sender<usize>,
 }
 
 impl Worker {
-    /// A worker that nobody has given anything yet.
+    /// A worker that nobody has given anything yet. Its build is this version, unless it is said more
+    /// closely.
     pub fn new(program: Arc<dyn Program>, cluster: Cluster) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        Self { program, cluster, leaving, busy }
+        Self { program, cluster, build: Build::of_version(), leaving, busy }
+    }
+
+    /// The same, of this build.
+    #[must_use]
+    pub fn of_build(self, build: Build) -> Self {
+        Self { build, ..self }
     }
 
     /// Listens where Restate will send work; several workers of one machine may share an address.

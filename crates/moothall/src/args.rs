@@ -2,6 +2,7 @@
 
 mod access;
 mod backup;
+mod cluster;
 mod committee;
 mod consult;
 mod diff;
@@ -30,6 +31,9 @@ use moothall_core::model::ModelName;
 
 pub(crate) use self::access::{CreateTokenArgs, Lifetime, TeamCommand, TokenCommand};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
+pub(crate) use self::cluster::{
+    ClusterCommand, ClusterDownArgs, ClusterPlace, ClusterStatusArgs, ClusterUpArgs,
+};
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
 pub(crate) use self::diff::DiffArgs;
@@ -104,6 +108,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Drive runs for a Restate cluster, with any number of other workers
     Worker(WorkerArgs),
+    /// Try many workers on this machine: Restate, PostgreSQL and workers, up and down together
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Print a link that signs a browser in to `moothall serve`, once
     Login(LoginArgs),
     /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo

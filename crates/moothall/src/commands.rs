@@ -7,6 +7,7 @@ mod audit;
 mod backup;
 mod cancel;
 mod check;
+mod cluster;
 mod committee;
 mod config;
 mod consult;
@@ -64,6 +65,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Login(args) => login::run(&global, &args),
         Command::Consult(args) => consult::run(&global, &args),
         Command::Committee(command) => committee::run(&command),
+        Command::Cluster(command) => cluster::run(&global, &command),
         Command::Pause(args) => pause::run(&global, &args),
         Command::Moves(args) => moves::run(&global, &args),
         Command::Approve(args) => approve::run(&global, &args),

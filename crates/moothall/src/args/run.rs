@@ -9,7 +9,7 @@ use moothall_core::reflexion::ReflexionInput;
 use moothall_core::sandbox::GuestPath;
 
 use super::sandbox::SandboxFlags;
-use super::{FilesFlags, RepliesFlags};
+use super::{EngineArg, FilesFlags, RepliesFlags};
 
 const RUN_EXAMPLES: &str = "\
 What a program must print (--expect):
@@ -65,6 +65,10 @@ pub(crate) struct RunArgs {
     /// Programs that may be tried
     #[arg(long, value_name = "N", default_value_t = ReflexionInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(moothall_core::reflexion::MAX_ATTEMPTS)))]
     pub(crate) attempts: u32,
+    /// Who drives the run: this process (`local`), or the workers of a Restate cluster (`restate`, or
+    /// `restate=URL`; see: moothall worker --help), in sandboxes of theirs
+    #[arg(long, value_name = "ENGINE", default_value = "local")]
+    pub(crate) engine: EngineArg,
     #[command(flatten)]
     pub(crate) sandbox: SandboxFlags,
     /// The most that this may cost, in dollars

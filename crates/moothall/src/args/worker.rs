@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use clap::Args;
+use moothall_restate::Build;
 
 /// Where Restate takes requests, unless somebody says otherwise.
 const INGRESS: &str = "http://127.0.0.1:8080";
@@ -39,6 +40,10 @@ pub(crate) struct WorkerArgs {
     /// Address under which Restate reaches this worker [default: the one that it listens on]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// Name of this build, by which Restate keeps runs together; workers of one build share it
+    /// [default: the beginning of the program's SHA-256]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) build: Option<Build>,
     /// Serve nobody but the Restate with this public key, such as publickeyv1_…
     #[arg(long, value_name = "KEY")]
     pub(crate) identity_key: Option<String>,
@@ -51,6 +56,16 @@ pub(crate) enum EngineArg {
     Local,
     /// Workers of the Restate at this address.
     Restate(String),
+}
+
+impl EngineArg {
+    /// Where the Restate is, if workers drive.
+    pub(crate) fn restate(&self) -> Option<String> {
+        match self {
+            Self::Local => None,
+            Self::Restate(url) => Some(url.clone()),
+        }
+    }
 }
 
 impl FromStr for EngineArg {

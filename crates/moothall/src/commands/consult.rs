@@ -25,6 +25,7 @@ use moothall_core::consult::{Change, Consult, ConsultInput, EvidenceSource, Revi
 use moothall_core::evidence::Evidence;
 use moothall_engine::RunRecord;
 use moothall_models::{Budget, Ledger};
+use moothall_restate::Service;
 use moothall_store::Store;
 
 use self::drive::{Left, drive};
@@ -46,7 +47,9 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) use self::kept::Kept;
 pub(super) use self::reading::Reading;
-pub(super) use self::remote::{begin, cancel, let_go_on, refused, start};
+pub(super) use self::remote::{
+    begin, cancel, let_go_on, refused, service_of, start, until_it_stops, unwatched,
+};
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
@@ -109,7 +112,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             }
             Some(restate) => {
                 local.store.create_run(new).await.map_err(local::broken)?;
-                match begin(restate, &*local.store, &run_id).await {
+                match begin(restate, Service::Consultation, &*local.store, &run_id).await {
                     Ok(()) => remote::follow(&*local.store, &run_id, &[], &kept, &screen).await,
                     Err(error) => Err(error.into()),
                 }

@@ -6,15 +6,19 @@ mod report;
 mod unseen;
 mod view;
 mod wanted;
+mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use moothall_core::RunId;
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::{AnswerForm, Reflexion, ReflexionInput};
 use moothall_engine::{Ended, RunRecord};
-use moothall_models::Ledger;
+use moothall_models::{Budget, Ledger};
+use moothall_restate::Service;
 use moothall_sandbox::image::ImageStore;
+use moothall_store::{Store, StoredEvent};
 use serde_json::json;
 
 use self::drive::{Ready, drive, workflow};
@@ -25,8 +29,9 @@ use self::report::Report;
 pub(super) use self::unseen::Opened;
 pub(super) use self::view::{Audience, View};
 use self::wanted::Wanted;
+pub(super) use self::work::Readied;
 use super::resume::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, attempts, files, runtime, words};
+use super::{Interruptible, attempts, consult, files, runtime, words};
 use crate::args::{Global, ResumeArgs, RunArgs};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
@@ -84,7 +89,11 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
     let view = Arc::new(Mutex::new(View::new(audience)));
 
     runtime()?.block_on(async {
-        let ready = Box::pin(prepare(&context, &kept, &model, &view)).await?;
+        // The sandboxes of a run on a cluster are its workers'.
+        let ready = match kept.settings.restate {
+            None => Some(Box::pin(prepare(&context, &kept, &model, &view)).await?),
+            Some(_) => None,
+        };
         let local = Local::open(&context.loaded).await?;
         let title = words::cut(&wanted.task, TITLE_CHARS);
         let new = local::new_run(Reflexion::NAME, &title, &model, serde_json::to_value(&kept)?)?;
@@ -94,9 +103,20 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
         for bytes in wanted.inputs.values() {
             local.store.keep_artifact(&run_id, bytes).await.map_err(local::broken)?;
         }
-        let ledger = Ledger::new(context.budget());
-        let ended = drive(&ready, &local, &run_id, kept.reflexion.clone(), ledger, &view).await;
-        ready.shut_down().await;
+        let ended = match (ready, &kept.settings.restate) {
+            (Some(ready), _) => {
+                let ledger = Ledger::new(context.budget());
+                let input = kept.reflexion.clone();
+                let ended = drive(&ready, &local, &run_id, input, ledger, &view).await;
+                ready.shut_down().await;
+                ended
+            }
+            (None, restate) => {
+                let restate = restate.as_deref().unwrap_or_default();
+                consult::begin(restate, Service::CodeRun, &*local.store, &run_id).await?;
+                follow(&*local.store, &run_id, &[], &view).await
+            }
+        };
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
         notice::conclude(&context.loaded, &run_id, news, ended, async |ended| {
             finish(&context, &local, &kept, &run_id, ended, &files, audience).await
@@ -118,6 +138,14 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
     let view = Arc::new(Mutex::new(View::new(audience)));
 
     runtime.block_on(async {
+        if let Some(restate) = &kept.settings.restate {
+            let store = &*local.store;
+            let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
+            let more = Budget { usd: args.budget, tokens: args.budget_tokens };
+            consult::let_go_on(restate, store, &row.run_id, more).await?;
+            let ended = follow(store, &row.run_id, &record.events, &view).await?;
+            return finish(&context, local, &kept, &row.run_id, ended, &files, audience).await;
+        }
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
         // Again: its driver may have come to the end while we waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
@@ -132,6 +160,20 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
         })
         .await
     })
+}
+
+/// Follows a run that workers drive to where it stops. What `before` holds was shown before.
+async fn follow(
+    store: &dyn Store,
+    run_id: &RunId,
+    before: &[StoredEvent],
+    view: &SharedView,
+) -> anyhow::Result<Ended> {
+    let heard = |stored: &StoredEvent| shown(view).event(run_id, stored);
+    match watched(view, consult::until_it_stops(store, run_id, before, heard)).await {
+        Interruptible::Done(ended) => Ok(ended?),
+        Interruptible::Cancelled => Err(consult::unwatched(run_id).into()),
+    }
 }
 
 /// The workflow that a run was started with.
@@ -189,7 +231,7 @@ async fn finish(
     context: &Context,
     local: &Local,
     kept: &Kept,
-    run_id: &moothall_core::RunId,
+    run_id: &RunId,
     ended: Ended,
     wanted: &Files,
     audience: Audience,

@@ -1,18 +1,23 @@
 //! `moothall worker`: drives runs for a Restate cluster.
 
+mod readied;
+
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_core::consult::Consult;
-use moothall_restate::{Admin, Cluster, OpenError, OpenFuture, Opened, Program, Worker};
+use moothall_restate::{
+    Admin, Build, Cluster, ClusterError, OpenError, OpenFuture, Program, Worker,
+};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OnceCell;
 
-use super::consult::{Kept, Readied, refused};
+use self::readied::Readied;
+use super::consult::refused;
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
@@ -35,13 +40,17 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let cluster = Cluster::new(&args.restate).map_err(refused)?;
         let local = Arc::new(Local::open(&loaded).await?);
-        let program = Arc::new(Consultations {
+        let program = Arc::new(Runs {
             config: global.config.clone(),
             turnstile: Arc::new(SharedTurnstile::new(Arc::clone(&local))),
             local,
             ready: Mutex::default(),
         });
-        let worker = Worker::new(program.clone(), cluster);
+        let build = match &args.build {
+            Some(build) => build.clone(),
+            None => build_of_this_program()?,
+        };
+        let worker = Worker::new(program.clone(), cluster).of_build(build.clone());
         let listener = Worker::listen(args.listen).map_err(|error| {
             CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
         })?;
@@ -52,7 +61,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let announcing = async {
             if let Some(admin) = &args.register {
                 let admin = Admin::new(admin).map_err(refused)?;
-                admin.register(&url).await.map_err(refused)?;
+                admin.register(&url, &build).await.map_err(unregistered)?;
             }
             terminal::print(&format!("{url}\n"))?;
             anyhow::Ok(())
@@ -79,6 +88,12 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
     })
 }
 
+fn unregistered(error: ClusterError) -> CliError {
+    let mut refused = refused(error);
+    refused.message = "the cluster does not take this worker".to_owned();
+    refused
+}
+
 /// Ends when somebody asks this process to, and its steps are done.
 fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
     let listen = |kind| {
@@ -102,9 +117,28 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
     })
 }
 
-/// Finds what consultations need on this machine.
+/// The beginning of the SHA-256 of this very program: other bytes are another build.
+pub(super) fn build_of_this_program() -> Result<Build, CliError> {
+    let failed =
+        |error: std::io::Error| CliError::failed("this program cannot be read").with_source(error);
+    let mut program =
+        fs_err::File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
+    let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
+    let mut some = vec![0; 1 << 20];
+    loop {
+        match program.read(&mut some).map_err(failed)? {
+            0 => break,
+            read => hash.update(some.get(..read).unwrap_or_default()),
+        }
+    }
+    let hash = hash.finish();
+    let name: String = hash.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    name.parse().map_err(|error| CliError::failed("this program has no name").with_source(error))
+}
+
+/// Finds what runs need on this machine.
 #[derive(Debug)]
-struct Consultations {
+struct Runs {
     config: Option<PathBuf>,
     local: Arc<Local>,
     /// What providers allow all workers together.
@@ -117,7 +151,7 @@ struct Consultations {
 /// What one run needs, once it is found. Runs do not wait for what others need.
 type Place = Arc<OnceCell<Arc<Readied>>>;
 
-impl Program for Consultations {
+impl Program for Runs {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let row = self.local.store.run(run_id).await;
@@ -126,15 +160,7 @@ impl Program for Consultations {
                 is_retryable: false,
             })?;
             let ready = self.readied(&row).await.map_err(|error| again(&error.words()))?;
-            let workflow = ready.workflow().map_err(|error| again(&error.words()))?;
-            Ok(Opened {
-                store: self.local.store.clone(),
-                workflow: Box::new(workflow),
-                walls: ready.walls(),
-                budget: ready.budget(),
-                parallel_children: ready.parallel_moves(),
-                hands: ready,
-            })
+            ready.opened(self.local.store.clone()).map_err(|error| again(&error.words()))
         })
     }
 }
@@ -144,18 +170,12 @@ fn again(why: &impl ToString) -> OpenError {
     OpenError { words: why.to_string(), is_retryable: true }
 }
 
-impl Consultations {
+impl Runs {
     async fn readied(&self, row: &RunRow) -> Result<Arc<Readied>, CliError> {
-        if row.workflow != Consult::NAME {
-            let words = format!("a `{}` is not driven by workers", row.workflow);
-            return Err(CliError::failed(words));
-        }
         let place = self.place(&row.run_id);
+        let (config, store) = (self.config.as_deref(), &self.local.store);
         let find = || async {
-            let kept = Kept::read(&row.input)?;
-            // Boxed: looking for sandboxes is large.
-            let found = Readied::find(self.config.as_deref(), kept, self.turnstile.clone());
-            Box::pin(found).await.map(Arc::new)
+            Readied::find(config, store, row, self.turnstile.clone()).await.map(Arc::new)
         };
         place.get_or_try_init(find).await.cloned()
     }

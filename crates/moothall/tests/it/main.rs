@@ -29,6 +29,7 @@ mod mcp_http;
 mod models;
 mod notices;
 mod real_chaos;
+mod real_cluster;
 mod real_drafts;
 mod real_exec;
 mod real_mcp;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// A server that ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     base: String,
     client: Client,
@@ -26,7 +26,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn start(world: &World, more: &[&str]) -> Self {
+    pub(crate) fn start(world: &World, more: &[&str]) -> Self {
         // Nothing is encrypted on one machine, but no client is made without.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // Nobody else is asked about an address of this machine.
@@ -39,11 +39,11 @@ impl Server {
         Self { child, base: line.trim().to_owned(), client }
     }
 
-    async fn get(&self, path: &str) -> Response {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.client.get(format!("{}{path}", self.base)).send().await.unwrap()
     }
 
-    async fn json(&self, path: &str) -> Value {
+    pub(crate) async fn json(&self, path: &str) -> Value {
         let answer = self.get(path).await;
         let status = answer.status();
         let text = answer.text().await.unwrap();
@@ -51,7 +51,7 @@ impl Server {
         serde_json::from_str(&text).unwrap()
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Response {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
         self.keyed(path, body, None).await
     }
 
@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Starts a consultation and returns its id.
-    async fn consult(&self, more: Value) -> String {
+    pub(crate) async fn consult(&self, more: Value) -> String {
         let mut wanted = json!({
             "workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 2, "isolation": "none",
         });
@@ -76,8 +76,21 @@ impl Server {
         started["run_id"].as_str().unwrap().to_owned()
     }
 
+    /// Waits until a run is in this state.
+    pub(crate) async fn until_state(&self, run: &str, state: &str) {
+        let until = Instant::now() + Duration::from_secs(240);
+        loop {
+            let view = self.json(&format!("/api/runs/{run}")).await;
+            if view["status"]["state"] == state {
+                return;
+            }
+            assert!(Instant::now() < until, "it is not {state}: {view:#}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Waits until a run is over.
-    async fn over(&self, run: &str) -> Value {
+    pub(crate) async fn over(&self, run: &str) -> Value {
         let until = Instant::now() + Duration::from_secs(120);
         loop {
             let page = self.json(&format!("/api/runs/{run}/events.json?limit=1")).await;
@@ -96,13 +109,13 @@ async fn body(answer: Response) -> Value {
 
 /// Frames of a stream: name, number and data.
 #[derive(Debug, Clone, PartialEq)]
-struct Frame {
-    name: String,
+pub(crate) struct Frame {
+    pub(crate) name: String,
     id: Option<u64>,
     data: Value,
 }
 
-fn frames(text: &str) -> Vec<Frame> {
+pub(crate) fn frames(text: &str) -> Vec<Frame> {
     let frame = |block: &str| {
         let fields: BTreeMap<&str, &str> =
             block.lines().filter_map(|line| line.split_once(": ")).collect();
@@ -113,7 +126,7 @@ fn frames(text: &str) -> Vec<Frame> {
     text.split("\n\n").filter_map(frame).collect()
 }
 
-fn numbered(frames: &[Frame]) -> Vec<u64> {
+pub(crate) fn numbered(frames: &[Frame]) -> Vec<u64> {
     frames.iter().filter_map(|frame| frame.id).collect()
 }
 

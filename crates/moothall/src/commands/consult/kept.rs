@@ -9,7 +9,7 @@ use moothall_models::RecordingMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{ConsultArgs, DebateEngine, EngineArg, NewsArg};
+use crate::args::{ConsultArgs, DebateEngine, NewsArg};
 use crate::commands::files;
 use crate::context::Flags;
 use crate::error::CliError;
@@ -63,10 +63,7 @@ impl Settings {
     /// Paths are kept as whole ones: a run may go on in another folder.
     pub(super) fn from_args(args: &ConsultArgs) -> Result<Self, CliError> {
         Ok(Self {
-            restate: match &args.engine {
-                EngineArg::Local => None,
-                EngineArg::Restate(url) => Some(url.clone()),
-            },
+            restate: args.engine.restate(),
             isolation: args.isolation,
             allow_shared_kernel: args.allow_shared_kernel,
             parallel_moves: Some(args.parallel_moves),

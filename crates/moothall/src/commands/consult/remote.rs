@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::reflexion::Reflexion;
 use moothall_core::{PauseReason, RunEventBody, RunId};
 use moothall_engine::{Ended, Pause, RunRecord};
 use moothall_models::Budget;
-use moothall_restate::{Cluster, ClusterError};
+use moothall_restate::{Cluster, ClusterError, Service};
 use moothall_store::{RunState, Store, StoreError, StoredEvent, Wish};
 
 use super::drive::{Left, name_moves};
@@ -31,24 +32,37 @@ const PAGE: u32 = 1000;
 pub(in crate::commands) fn refused(error: ClusterError) -> CliError {
     let hint = match &error {
         ClusterError::Unreachable { .. } => {
-            "is the server up? `tools/restate/up.sh` starts one on this machine"
+            "is the server up? `moothall cluster up` starts one on this machine"
         }
         ClusterError::Refused { status: 404, .. } => {
             "no worker is known there: `moothall worker --register`"
+        }
+        ClusterError::OtherBuild { .. } => {
+            "each build has an address of its own, so that runs end on the build that they began \
+             on: listen elsewhere, with `--listen 127.0.0.1:0` wherever it is free"
         }
         _ => "its log says more",
     };
     CliError::failed("the cluster does not take the run").with_source(error).with_hint(hint)
 }
 
+/// Who drives runs of this workflow.
+pub(in crate::commands) fn service_of(workflow: &str) -> Service {
+    match workflow {
+        Reflexion::NAME => Service::CodeRun,
+        _ => Service::Consultation,
+    }
+}
+
 /// Gives a new run to the workers of a cluster. Where they surely do not have it, it is gone: nobody
 /// would ever drive it. Where nobody knows, it stays: it may have begun.
 pub(in crate::commands) async fn begin(
     restate: &str,
+    service: Service,
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
-    let Err(error) = start(restate, run_id).await else { return Ok(()) };
+    let Err(error) = start(restate, service, run_id).await else { return Ok(()) };
     if error.nothing_happened() {
         store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
         return Err(refused(error));
@@ -61,11 +75,15 @@ pub(in crate::commands) async fn begin(
 
 /// Gives a run to the workers of a cluster, unless they have it: to start it twice is to start it
 /// once. A question that nobody answered is asked again.
-pub(in crate::commands) async fn start(restate: &str, run_id: &RunId) -> Result<(), ClusterError> {
+pub(in crate::commands) async fn start(
+    restate: &str,
+    service: Service,
+    run_id: &RunId,
+) -> Result<(), ClusterError> {
     let cluster = Cluster::new(restate)?;
     let mut tries = 1;
     loop {
-        match cluster.start(run_id).await {
+        match cluster.start(service, run_id).await {
             Err(error) if !error.nothing_happened() && tries < START_TRIES => {
                 tries += 1;
                 tokio::time::sleep(START_AGAIN).await;
@@ -83,13 +101,16 @@ pub(in crate::commands) async fn let_go_on(
     run_id: &RunId,
     budget: Budget,
 ) -> Result<(), CliError> {
-    start(restate, run_id).await.map_err(refused)?;
+    let row = store.run(run_id).await.map_err(local::broken)?;
+    let service = service_of(&row.ok_or_else(|| local::no_such_run(run_id.as_str()))?.workflow);
+    start(restate, service, run_id).await.map_err(refused)?;
+    // Read only now: what begins may come to a pause, or to its end.
     let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
     if record.row.state != RunState::Paused {
         return Ok(());
     }
     let cluster = Cluster::new(restate).map_err(refused)?;
-    cluster.go_on(run_id, pauses(&record.events), budget).await.map_err(refused)
+    cluster.go_on(service, run_id, pauses(&record.events), budget).await.map_err(refused)
 }
 
 /// Asks the workers of a run to end it. One that stands still must go on to hear of it, and one that
@@ -132,8 +153,8 @@ pub(super) async fn follow(
     kept: &Kept,
     screen: &SharedScreen,
 ) -> anyhow::Result<Left> {
-    let (seen, pauses) = (before.last().map_or(0, |stored| stored.seq), pauses(before));
-    let following = Box::pin(until_it_stops(store, run_id, seen, pauses, screen));
+    let heard = |stored: &StoredEvent| shown(screen).event(stored);
+    let following = Box::pin(until_it_stops(store, run_id, before, heard));
     let tick = || shown(screen).tick();
     let followed = watched(following, super::screen::TICK, tick).await;
     if shown(screen).board.has_unnamed_moves() {
@@ -142,30 +163,33 @@ pub(super) async fn follow(
     shown(screen).close();
     match followed {
         Interruptible::Done(ended) => Ok(Left::Ended(ended?)),
-        Interruptible::Cancelled => {
-            let id = local::short(run_id);
-            let words = format!("nobody watches run {id} from here any more; it goes on");
-            Err(CliError::new(Exit::Cancelled, words)
-                .with_hint(format!(
-                    "follow it: `moothall events {id} --follow`; end it: `moothall cancel {id}`"
-                ))
-                .into())
-        }
+        Interruptible::Cancelled => Err(unwatched(run_id).into()),
     }
 }
 
-async fn until_it_stops(
+/// What a person is told who does not want to watch any more.
+pub(in crate::commands) fn unwatched(run_id: &RunId) -> CliError {
+    let id = local::short(run_id);
+    let words = format!("nobody watches run {id} from here any more; it goes on");
+    CliError::new(Exit::Cancelled, words).with_hint(format!(
+        "follow it: `moothall events {id} --follow`; end it: `moothall cancel {id}`"
+    ))
+}
+
+/// Hears what happens after `before`, until the run ends or stands still.
+pub(in crate::commands) async fn until_it_stops(
     store: &dyn Store,
     run_id: &RunId,
-    mut seen: u64,
-    pauses: u32,
-    screen: &SharedScreen,
+    before: &[StoredEvent],
+    mut heard: impl FnMut(&StoredEvent),
 ) -> Result<Ended, CliError> {
+    let mut seen = before.last().map_or(0, |stored| stored.seq);
+    let pauses = pauses(before);
     loop {
         let events = store.events(run_id, seen, PAGE).await.map_err(local::broken)?;
         for stored in &events {
             seen = stored.seq;
-            shown(screen).event(stored);
+            heard(stored);
             match &stored.event.body {
                 RunEventBody::RunPaused { number, reason, detail } if *number > pauses => {
                     return Ok(Ended::Paused(why(*reason, detail)));

@@ -100,6 +100,11 @@ impl Opened {
         self.new.take()
     }
 
+    /// Gives back what it needs: somebody else drives it.
+    pub(in crate::commands) async fn leave(self) {
+        self.ready.shut_down().await;
+    }
+
     /// Drives it to where it stops. The caller holds its lock.
     pub(in crate::commands) async fn drive(
         self,

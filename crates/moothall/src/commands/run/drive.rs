@@ -33,8 +33,8 @@ pub(in crate::commands) type SharedView = Arc<Mutex<View>>;
 
 /// What a run needs of this machine, found out before anybody is asked anything.
 pub(super) struct Ready {
-    gateway: Arc<Gateway>,
-    executor: Arc<SandboxExecutor>,
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) executor: Arc<SandboxExecutor>,
 }
 
 impl Ready {

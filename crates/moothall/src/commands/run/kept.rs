@@ -27,6 +27,10 @@ pub(in crate::commands) struct Kept {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::commands) struct Settings {
+    /// Where the Restate is whose workers drive the run; this machine's processes do where there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) restate: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) isolation: Option<EngineChoice>,
     #[serde(default)]
@@ -49,6 +53,7 @@ impl Settings {
     /// Paths are kept as whole ones: a run may go on in another folder.
     pub(super) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
         Ok(Self {
+            restate: args.engine.restate(),
             isolation: args.sandbox.isolation,
             allow_shared_kernel: args.sandbox.allow_shared_kernel,
             budget_micro_usd: args.budget,
@@ -67,6 +72,10 @@ impl Settings {
     ) -> Result<toml::Table, CliError> {
         let base_url = self.base_url.as_deref();
         Flags::of_calls(self.budget_micro_usd, self.budget_tokens, base_url, model)
+    }
+
+    pub(super) fn budget(&self) -> Budget {
+        Budget { usd: self.budget_micro_usd, tokens: self.budget_tokens }
     }
 
     /// Puts the budget that holds into what is kept, wherever it was configured.

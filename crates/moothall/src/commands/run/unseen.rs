@@ -7,7 +7,7 @@ use std::sync::Arc;
 use moothall_core::RunId;
 use moothall_core::reflexion::{Contract, Expectation, InvalidPattern, Reflexion};
 use moothall_engine::Ended;
-use moothall_models::{Budget, Ledger};
+use moothall_models::Ledger;
 use moothall_store::{NewRun, RunRow, Store, StoredEvent};
 
 use super::drive::{Ready, driver, have_inputs, log, workflow};
@@ -74,9 +74,7 @@ impl Opened {
         row: &RunRow,
     ) -> Result<Self, CliError> {
         let ready = Self::ready(context, &kept).await?;
-        let settings = &kept.settings;
-        let budget = Budget { usd: settings.budget_micro_usd, tokens: settings.budget_tokens };
-        let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
+        let ledger = Ledger::resume(kept.settings.budget(), row.spent.unwrap_or_default());
         Ok(Self { kept, ready, ledger, new: None })
     }
 
@@ -89,6 +87,11 @@ impl Opened {
     /// The run that is to be made, once.
     pub(in crate::commands) fn take_new(&mut self) -> Option<NewRun> {
         self.new.take()
+    }
+
+    /// Gives back what it needs: somebody else drives it.
+    pub(in crate::commands) async fn leave(self) {
+        self.ready.shut_down().await;
     }
 
     /// Drives it to where it stops. The caller holds its lock.

@@ -86,6 +86,13 @@ impl Opened {
         }
     }
 
+    async fn leave(self) {
+        match self {
+            Self::Consult(opened) => opened.leave().await,
+            Self::Code(opened) => opened.leave().await,
+        }
+    }
+
     async fn drive(
         self,
         store: &Arc<dyn Store>,
@@ -158,7 +165,8 @@ impl ProgramDesk {
                 Ok((context, Opened::Consult(Box::new(opened))))
             }
             StartRun::Reflexion(request) => {
-                let args = order::code(&request, self.model.as_ref())?;
+                let mut args = order::code(&request, self.model.as_ref())?;
+                args.engine = self.engine.clone();
                 let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
                 let context = self.context(flags)?;
                 let expect = request.expect_regex.as_deref();
@@ -178,6 +186,7 @@ impl ProgramDesk {
         let new = NewRun { owner, cap, ..new };
         let run_id = new.run_id.clone();
         let restate = local::restate_in(&new.input).map(str::to_owned);
+        let workflow = new.workflow.clone();
         // Before the run exists: nobody else may drive it first.
         let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
         let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
@@ -187,7 +196,7 @@ impl ProgramDesk {
             Admission::MadeBefore(before) => {
                 // Whoever made it may have died before it was given to the cluster.
                 if let Some(restate) = restate {
-                    let started = consult::start(&restate, &before).await;
+                    let started = consult::start(&restate, consult::service_of(&workflow), &before).await;
                     started.map_err(|error| self.problem(consult::refused(error)))?;
                 }
                 return Ok(Begun::Before(before));
@@ -205,7 +214,9 @@ impl ProgramDesk {
         match restate {
             None => self.drive(run_id.clone(), lock, context, opened),
             Some(restate) => {
-                let started = consult::begin(&restate, &*self.local.store, &run_id).await;
+                let service = consult::service_of(&workflow);
+                let started = consult::begin(&restate, service, &*self.local.store, &run_id).await;
+                opened.leave().await;
                 started.map_err(|error| self.problem(error))?;
             }
         }

@@ -1,0 +1,220 @@
+//! The database.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use moothall_core::Sha256Hex;
+
+use super::part::Part;
+use super::plan;
+use super::restate::refuse_taken;
+use crate::error::CliError;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Accounts that PostgreSQL may run as where we are root, which it refuses to be.
+const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
+
+/// Where root keeps the files of a database whose account may not enter the cluster's folder.
+const OF_ROOT: &str = "/var/lib";
+
+const DATA: &str = "data";
+
+/// The file that tells it its password, for as long as it is made.
+const PASSWORD: &str = "password";
+
+#[derive(Debug)]
+pub(super) struct Postgres<'a> {
+    pub(super) part: Part,
+    /// Where its programs are.
+    programs: &'a Path,
+    database: &'a plan::Database,
+    files: Files,
+}
+
+/// Where a database is kept, and who may.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) folder: PathBuf,
+    /// The account of PostgreSQL, where it is not ours.
+    account: Option<Account>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    user: u32,
+    group: u32,
+}
+
+impl Files {
+    pub(super) fn find(cluster: &Path) -> Result<Self, CliError> {
+        let folder = cluster.join("postgres");
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self { folder, account: None });
+        }
+        let account = ACCOUNTS.iter().find_map(|name| Account::find(name)).ok_or_else(|| {
+            CliError::failed("PostgreSQL does not run as root, and there is no other account")
+                .with_hint("make an account called `postgres`, or use one that is not root")
+        })?;
+        let name = Sha256Hex::of(cluster.as_os_str().as_encoded_bytes()).to_string();
+        let name = name.get(..12).unwrap_or_default();
+        let elsewhere = Path::new(OF_ROOT).join(format!("moothall-cluster-{name}"));
+        // Where one was made, it stays.
+        let folder = match (folder.join(DATA).exists(), elsewhere.join(DATA).exists()) {
+            (false, true) => elsewhere,
+            (false, false) if !account.may_enter(cluster) => elsewhere,
+            _ => folder,
+        };
+        Ok(Self { folder, account: Some(account) })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join(DATA)
+    }
+
+    fn give_away(&self, path: &Path) -> std::io::Result<()> {
+        match self.account {
+            Some(Account { user, group }) => {
+                fs_err::os::unix::fs::chown(path, Some(user), Some(group))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Account {
+    fn find(name: &str) -> Option<Self> {
+        let id = |of: &str| -> Option<u32> {
+            let told = Command::new("id").args([of, name]).stderr(Stdio::null()).output().ok()?;
+            String::from_utf8(told.stdout).ok()?.trim().parse().ok()
+        };
+        Some(Self { user: id("-u")?, group: id("-g")? })
+    }
+
+    fn may_enter(self, folder: &Path) -> bool {
+        let mut test = Command::new("test");
+        self.take(test.arg("-x").arg(folder).stdin(Stdio::null()));
+        test.status().is_ok_and(|status| status.success())
+    }
+
+    /// Without any other group of ours.
+    fn take(self, command: &mut Command) {
+        command.uid(self.user).gid(self.group);
+    }
+}
+
+impl<'a> Postgres<'a> {
+    pub(super) fn find(
+        cluster: &Path,
+        programs: &'a Path,
+        database: &'a plan::Database,
+    ) -> Result<Self, CliError> {
+        let (part, files) = (part(cluster), Files::find(cluster)?);
+        Ok(Self { part, programs, database, files })
+    }
+
+    /// Makes and starts what is not there.
+    pub(super) async fn start(&self) -> Result<(), CliError> {
+        if self.part.is_alive() {
+            return Ok(());
+        }
+        if !self.files.data().exists() {
+            self.make()?;
+        }
+        refuse_taken(self.database.port)?;
+        let (data, port) = (self.files.data(), self.database.port);
+        let arguments = [
+            "-D".into(),
+            data.into_os_string(),
+            // No socket of files either: everybody comes with the password.
+            "-clisten_addresses=127.0.0.1".into(),
+            "-cunix_socket_directories=".into(),
+            format!("-cport={port}").into(),
+        ];
+        let program = self.programs.join("postgres");
+        self.part.start(&program, arguments, |command| self.alone(command)).await
+    }
+
+    /// Beside its place first, so that one that was interrupted is never taken for a whole one.
+    fn make(&self) -> Result<(), CliError> {
+        let failed =
+            |words: String| CliError::failed("the database cannot be made").with_hint(words);
+        let folder = &self.files.folder;
+        let unmade = |error: std::io::Error| failed(error.to_string());
+        fs_err::create_dir_all(folder).map_err(unmade)?;
+        for left in fs_err::read_dir(folder).map_err(unmade)? {
+            // Of one that was interrupted.
+            let _ = fs_err::remove_dir_all(left.map_err(unmade)?.path());
+        }
+        plan::write_private(folder, PASSWORD, self.database.password.as_bytes())?;
+        let (new, password) =
+            (folder.join(format!("new-{}", std::process::id())), folder.join(PASSWORD));
+        for path in [folder, &password] {
+            self.files.give_away(path).map_err(unmade)?;
+        }
+        let mut initdb = Command::new(self.programs.join("initdb"));
+        initdb.arg("--pgdata").arg(&new).arg("--pwfile").arg(&password).args([
+            "--username=moothall",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+        ]);
+        self.alone(&mut initdb);
+        let made = said(&mut initdb).map_err(failed);
+        fs_err::remove_file(password).map_err(unmade)?;
+        made?;
+        fs_err::rename(&new, self.files.data()).map_err(unmade)
+    }
+
+    /// Waits until it takes connections, and makes the database in it.
+    pub(super) async fn until_well(&self) -> Result<(), CliError> {
+        self.part.until_well(PATIENCE, async || self.is_well()).await?;
+        let failed =
+            |words: String| CliError::failed("the database cannot be made").with_hint(words);
+        let there = "SELECT 1 FROM pg_database WHERE datname = 'moothall'";
+        let mut look = self.client("psql");
+        look.args(["-qAt", "--dbname=postgres", "--command", there]);
+        if said(&mut look).map_err(failed)?.trim().is_empty() {
+            said(self.client("createdb").arg("moothall")).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_well(&self) -> bool {
+        said(self.client("pg_isready").arg("--dbname=postgres")).is_ok()
+    }
+
+    fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        let port = self.database.port;
+        command.args(["--host=127.0.0.1", "--username=moothall", &format!("--port={port}")]);
+        self.alone(&mut command);
+        command.env("PGPASSWORD", &self.database.password);
+        command
+    }
+
+    /// As its own account, in a folder that this may see, and without our settings of PostgreSQL.
+    fn alone(&self, command: &mut Command) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.current_dir("/").env_clear().env("PATH", path);
+        if let Some(account) = self.files.account {
+            account.take(command);
+        }
+    }
+}
+
+/// The part that it is.
+pub(super) fn part(cluster: &Path) -> Part {
+    Part::new(cluster, "postgres")
+}
+
+/// What a program says. Errors: what it says about what went wrong.
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
