@@ -196,7 +196,8 @@ impl ProgramDesk {
             Admission::MadeBefore(before) => {
                 // Whoever made it may have died before it was given to the cluster.
                 if let Some(restate) = restate {
-                    let started = consult::start(&restate, consult::service_of(&workflow), &before).await;
+                    let started =
+                        consult::start(&restate, consult::service_of(&workflow), &before).await;
                     started.map_err(|error| self.problem(consult::refused(error)))?;
                 }
                 return Ok(Begun::Before(before));

@@ -233,6 +233,17 @@ pub(super) struct Ports {
     admin: u16,
 }
 
+impl Ports {
+    /// Those of so many nodes. All are held until the last is found, so that none comes twice.
+    fn free(nodes: u16) -> Vec<Self> {
+        let held: Vec<_> =
+            (0..nodes * 3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<_> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
+        let of_one = |ports: &[u16]| Self { node: ports[0], ingress: ports[1], admin: ports[2] };
+        ports.chunks(3).map(of_one).collect()
+    }
+}
+
 /// One server.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -249,14 +260,7 @@ impl Node {
     /// Nobody can be handed a port, so all are started again where another process took one.
     fn start_all(plan: Plan, folder: &Path, programs: &str) -> Vec<Self> {
         for attempt in 0..5 {
-            let free: Vec<_> =
-                (0..plan.nodes * 3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-            let free: Vec<u16> =
-                free.iter().map(|port| port.local_addr().unwrap().port()).collect();
-            let all: Vec<Ports> = free
-                .chunks(3)
-                .map(|free| Ports { node: free[0], ingress: free[1], admin: free[2] })
-                .collect();
+            let all = Ports::free(plan.nodes);
             let folder = folder.join(format!("attempt-{attempt}"));
             let start = |(number, ports): (u16, &Ports)| {
                 let (all, folder) = (all.clone(), folder.join(number.to_string()));
@@ -354,6 +358,8 @@ fn is_healthy(port: u16, path: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
     let asked = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let mut answer = [0; 12];
+    // Whoever took the port may listen and never say a word.
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.write_all(asked.as_bytes()).is_ok()
         && stream.read_exact(&mut answer).is_ok()
         && answer.ends_with(b" 200")
