@@ -2,6 +2,7 @@
 //! them.
 
 mod consult;
+mod gate;
 mod gateway;
 mod load;
 mod machine;
@@ -16,6 +17,8 @@ use clap::Parser;
 enum Bench {
     /// Wall time, CPU and storage of a consultation, beside LangGraph
     Consult(consult::Args),
+    /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
+    Gate(gate::Args),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(gateway::Args),
     /// One measured process of the gateway benchmark
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     }
     let done = match Bench::parse() {
         Bench::Consult(args) => consult::run(&args),
+        Bench::Gate(args) => gate::run(&args),
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),
         Bench::Load(args) => load::run(&args),

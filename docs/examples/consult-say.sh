@@ -25,6 +25,9 @@ run 0 moves "$id" --veto m3 --why "tried in 2024" --by Ada
 run 0 moves "$id" --edit m2=drafts/m2.toml --add another.json --by Bob
 says "vetoed by Ada: tried in 2024" "$out"
 says "3 changes are kept with the run" "$out"
+# Somebody edited it since the file was written, and nobody overwrites that unread.
+run 2 moves "$id" --edit m2=drafts/m2.toml --by Ada
+shown docs/src/say.md "$err"
 run 2 moves "$id" --veto m9 --by Ada
 says "there is no move" "$err"
 

@@ -45,6 +45,28 @@ is "all: build" "$(cat Makefile)"
 run 0 draft undo "$draft"
 is "all:" "$(cat Makefile)"
 
+# A line that is too long to be shown is approved only by who asked to see it whole; a last line break that goes is shown.
+run 0 draft request Makefile --task long --json
+draft=$(field draft_id)
+printf 'all:\n# %s && echo hidden' "$(printf 'x%.0s' {1..500})" >../new.mk
+run 0 draft write "$draft" --file ../new.mk
+run 3 draft submit "$draft"
+run 0 review show "$draft"
+says "--full shows all of them, and the seal" "$out"
+[[ $out != *"echo hidden"* && $out != *"--seal"* ]] || fail "a seal for what was not shown"
+run 0 review show "$draft" --full
+says "echo hidden" "$out"
+says "No newline at end of file" "$out"
+says "seal " "$out"
+run 0 draft discard "$draft"
+
+# What the policy denies is not read.
+mkdir -p secrets .moothall
+printf 'one\n' >secrets/key.txt
+printf 'version = 1\n[paths]\ndeny = ["secrets/**"]\n' >.moothall/policy.toml
+run 2 draft request secrets/key.txt --task t1
+says "the policy lets workers neither read nor change it" "$err"
+
 # Code that is left out, and a key, come back with a reason.
 run 0 draft request src/watchdog.py --task lazy --json
 draft=$(field draft_id)

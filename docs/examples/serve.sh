@@ -43,6 +43,9 @@ refused=$(post --data '{"workflow": "consult", "ticker": "HLXI", "rounds": 99}' 
 says '"code":"out-of-range"' "$refused"
 is "421" "$(curl --silent --output /dev/null --write-out '%{http_code}' --header 'host: evil.example' "$base/api/runs")"
 
+# The sandboxes of the machine; before there is an image, the cure is named.
+says 'moothall image build python' "$(curl --silent "$base/api/doctor")"
+
 kill "$server"
 wait "$server"
 trap 'rm -rf "$scratch"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts a PostgreSQL of its own in the foreground, for tests and for trying things out: a new cluster in a temporary
-# folder, on loopback, with a password and a certificate. It ends, and everything in it is gone, when this script is ended.
+# folder, on loopback, with a password, a certificate and the settings of deploy/postgres/moothall.conf. It ends, and everything in it is gone, when this script is ended.
 #
 #   tools/postgres/up.sh [--install-only] [--port N] [--restart] [SETTING=VALUE …]
 #
@@ -8,6 +8,7 @@
 # When it takes connections it prints one line: READY <address> <file of the certificate>
 set -euo pipefail
 
+recommended=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../deploy/postgres/moothall.conf")
 port=0
 settings=()
 while (($# > 0)); do
@@ -66,10 +67,13 @@ password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
         -keyout key.pem -out certificate.pem 2>openssl.log"
 "${as[@]}" "$programs/initdb" --pgdata=data --username=moothall --pwfile=password --auth=scram-sha-256 \
     --encoding=UTF8 --locale=C.UTF-8 --no-sync >initdb.log
+install --mode=644 "$recommended" "$folder/moothall.conf"
+echo "include '$folder/moothall.conf'" >>data/postgresql.conf
 chmod a+rx "$folder" && chmod a+r "$folder/certificate.pem"
 
 start() {
     "${as[@]}" "$programs/postgres" -D data -c listen_addresses=127.0.0.1 -c "port=$chosen" -c unix_socket_directories= \
+        -c shared_buffers=128MB `# the file means a machine of its own` \
         -c ssl=on -c "ssl_cert_file=$folder/certificate.pem" -c "ssl_key_file=$folder/key.pem" \
         "${settings[@]}" >>server.log 2>&1 &
     server=$!

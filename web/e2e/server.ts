@@ -1,6 +1,7 @@
 // The real program, one for each worker, with a data folder of its own. Tests may stop, kill and start it again.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,14 +19,16 @@ export class Server {
   private readonly folder: string;
   private readonly pace: string;
   private readonly auth: Auth;
+  private readonly model: string;
   private child: ChildProcess | undefined;
   private printed = "";
   private why = "";
 
-  private constructor(port: number, pace: string, auth: Auth) {
+  private constructor(port: number, pace: string, auth: Auth, model: string) {
     this.port = port;
     this.pace = pace;
     this.auth = auth;
+    this.model = model;
     this.url = `http://127.0.0.1:${port}`;
     this.folder = mkdtempSync(join(tmpdir(), "moothall-e2e-"));
     mkdirSync(this.path("ws"));
@@ -39,7 +42,8 @@ export class Server {
   /** Nothing of the machine's own settings, and no variable that the program does not know. */
   private get env(): NodeJS.ProcessEnv {
     const folder = this.folder;
-    return { PATH: process.env["PATH"], HOME: folder, MOOTHALL_DATA_DIR: folder, NO_COLOR: "1", USER: "ada" };
+    const own = { HOME: folder, MOOTHALL_DATA_DIR: folder, NO_COLOR: "1", USER: "ada" };
+    return { PATH: process.env["PATH"], OPENAI_API_KEY: "sk-nobody", ...own };
   }
 
   /** Runs a command of the program on the workspace, and gives back what it prints as JSON. */
@@ -72,8 +76,11 @@ export class Server {
     pace = "0",
     images: "with images" | "without images" = "without images",
     auth: Auth = "none",
+    model: { name: string; config: string } = { name: "demo", config: "" },
   ): Promise<Server> {
-    const server = new Server(await freePort(), pace, auth);
+    const server = new Server(await freePort(), pace, auth, model.name);
+    mkdirSync(server.path(".config/moothall"), { recursive: true });
+    writeFileSync(server.path(".config/moothall/moothall.toml"), model.config);
     if (images === "with images") {
       const built = process.env["MOOTHALL_TEST_IMAGES"];
       if (!built) throw new Error("MOOTHALL_TEST_IMAGES names no folder of images");
@@ -93,7 +100,7 @@ export class Server {
       "--addr",
       `127.0.0.1:${this.port}`,
       "--model",
-      "demo",
+      this.model,
       "--pace",
       this.pace,
       "--workspace",
@@ -151,6 +158,46 @@ export class Server {
   async remove(): Promise<void> {
     await this.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A provider that answers every call like this, for as long as somebody changes nothing. */
+export class Provider {
+  status = 200;
+  text = "";
+  private constructor(
+    private readonly port: number,
+    private readonly close: () => void,
+  ) {}
+
+  static async make(): Promise<Provider> {
+    let provider: Provider;
+    const http = createHttpServer((request, response) => {
+      request.resume();
+      request.on("end", () => {
+        const message = { role: "assistant", content: provider.text };
+        const usage = { prompt_tokens: 9, completion_tokens: 9, total_tokens: 18 };
+        const answer = { id: "x", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }], usage };
+        const refusal = { error: { message: "incorrect API key provided", type: "invalid_request_error" } };
+        response.writeHead(provider.status, { "content-type": "application/json" });
+        response.end(JSON.stringify(provider.status === 200 ? answer : refusal));
+      });
+    });
+    await new Promise<void>((done) => http.listen(0, "127.0.0.1", done));
+    const address = http.address();
+    if (typeof address !== "object" || !address) throw new Error("no port");
+    provider = new Provider(address.port, () => http.close());
+    return provider;
+  }
+
+  /** What a server is started with that asks this one. */
+  get model(): { name: string; config: string } {
+    const lab = `[provider.openai]\nbase_url = "http://127.0.0.1:${this.port}/v1"\n`;
+    return { name: "openai/gpt-4.1-mini", config: `${lab}\n[retry]\nfirst_delay = "1ms"\nmax_delay = "2ms"\n` };
+  }
+
+  stop(): void {
+    this.close();
   }
 }
 

@@ -25,6 +25,66 @@ test("a token is made, shown once, works, and is taken back", async ({ page }) =
   }
 });
 
+test("a run is asked to wait, and its banner leads to the moves", async ({ page, server, trouble }) => {
+  await page.goto(`${server.url}/`);
+  await page.getByLabel("Wait for me after the moves").check();
+  await expect(page).toHaveURL(/wait=moves/);
+  await expect(page.getByText(/Newest filing/)).toBeVisible();
+  await page.getByRole("button", { name: "Start run" }).click();
+  await expect(page.getByText("Waits after the moves")).toBeVisible();
+  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  await expect(panel).toBeVisible();
+  await page.getByRole("link", { name: "Review the moves" }).click();
+  await expect(panel).toBeInViewport();
+  expect(trouble).toEqual([]);
+});
+
+test("two people who edit one move do not overwrite each other unread", async ({ page, server }) => {
+  const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
+  await page.goto(`${server.url}/runs/${run}`);
+  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  await panel.getByRole("button", { name: "Edit m1" }).click();
+  await panel.getByLabel("Title").fill("Mine");
+  // Somebody else is faster.
+  const path = `${server.url}/api/runs/${run}/moves`;
+  const { moves } = (await (await page.request.get(path)).json()) as { moves: { proposal: object; seal: string }[] };
+  const [first] = moves;
+  const edit = { move: "m1", proposal: { ...first?.proposal, title: "Theirs" }, seal: first?.seal };
+  const headers = { origin: server.url };
+  expect((await page.request.post(path, { headers, data: { edit } })).status()).toBe(200);
+  await panel.getByRole("button", { name: "Keep" }).click();
+  await expect(panel.getByText("m1 is not what you saw")).toBeVisible();
+  await expect(panel.locator(".theirs")).toContainText("Theirs");
+  await expect(panel.getByLabel("Title")).toHaveValue("Mine");
+  await panel.getByRole("button", { name: "I have read it, mine shall replace it" }).click();
+  await panel.getByRole("button", { name: "Keep" }).click();
+  await expect(panel.locator(".theirs")).toHaveCount(0);
+  await expect(panel.getByText("Mine", { exact: true })).toBeVisible();
+});
+
+test("the sandboxes of the machine are tried on demand, and what is missing is said", async ({ page }, info) => {
+  test.setTimeout(180_000);
+  // Engines are tried once; that a page says what is missing, at both sizes.
+  const images = info.project.name === "desktop" ? "with images" : "without images";
+  const server = await Server.make("0", images);
+  try {
+    await page.goto(`${server.url}/settings`);
+    const machine = page.getByRole("region", { name: "This machine" });
+    await expect(machine).toContainText("Nothing was tried yet.");
+    await machine.getByRole("button", { name: "Try the sandboxes" }).click();
+    if (images === "without images") {
+      await expect(machine.getByRole("alert")).toContainText("moothall image build python");
+    } else {
+      await expect(machine).toContainText("Tried at", { timeout: 150_000 });
+      await expect(machine.getByText("works", { exact: true }).first()).toBeVisible();
+      await expect(machine).toContainText("Programs run on");
+    }
+    await expect(machine.getByRole("button", { name: "Try again" })).toBeEnabled();
+  } finally {
+    await server.remove();
+  }
+});
+
 test("moves are vetoed and edited before they are debated", async ({ page, server, trouble }) => {
   const run = await startRun(page, server, { moves: 3, pause_after_moves: true });
   await page.goto(`${server.url}/runs/${run}`);

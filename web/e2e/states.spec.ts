@@ -1,4 +1,12 @@
+import type { Degradation, MoveView, RunView } from "../src/gen/run";
 import { expect, Server, startRun, test, visit, watch } from "./server";
+
+const SHORT: Degradation = {
+  degraded: "ended-early",
+  thread: "D2",
+  after_round: 2,
+  why: "the model gave no answer",
+};
 
 test("a ticker that nobody knows is said so, and nothing starts", async ({ page, trouble }) => {
   await page.goto("/");
@@ -45,6 +53,9 @@ test("a run can be paused, resumed and stopped", async ({ page }) => {
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByRole("button", { name: "Stop for good" }).click();
     await expect(page.getByText("Somebody stopped this run.")).toBeVisible({ timeout: 20_000 });
+    await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
+    await page.getByRole("link", { name: "Start again" }).click();
+    await expect(page.getByRole("combobox", { name: "Ticker" })).toHaveValue("HLXI");
   } finally {
     await server.remove();
   }
@@ -58,5 +69,58 @@ test("settings name the keys and show none", async ({ page, trouble }) => {
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await page.reload();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  expect(trouble).toEqual([]);
+});
+
+test("a provider without a key is said so before anything starts", async ({ page }) => {
+  const server = await Server.make("0", "without images", "none", { name: "anthropic/claude-haiku-5-5", config: "" });
+  try {
+    await visit(page, server);
+    await page.goto(`${server.url}/`);
+    await expect(page.getByText(/Newest filing/)).toBeVisible();
+    await page.getByRole("button", { name: "Start run" }).click();
+    await expect(page.getByRole("alert")).toContainText("there is no API key for anthropic");
+    await expect(page.getByRole("alert")).toContainText("ANTHROPIC_API_KEY");
+    await page.goto(`${server.url}/settings`);
+    await expect(page.getByRole("region", { name: "Keys" })).toContainText("not set");
+  } finally {
+    await server.remove();
+  }
+});
+
+test("a page that is older than its server asks to be loaded again", async ({ page, server }) => {
+  const run = await startRun(page, server, { moves: 1, rounds: 1, pause_after_moves: true });
+  // A server of a later version, as far as this page can tell.
+  const hello = JSON.stringify({ schema: 99, build: "9.0.0", run_id: run, head_seq: 1, terminal: false });
+  await page.route(/\/events\?/, (route) =>
+    route.fulfill({ contentType: "text/event-stream", body: `retry: 1000\n: ok\n\nevent: hello\ndata: ${hello}\n\n` }),
+  );
+  await page.goto(`/runs/${run}`);
+  await expect(page.getByText("There is a new version.")).toBeVisible();
+  await expect(page.locator("[data-link=outdated]")).toContainText("New version");
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.getByRole("button", { name: "Reload" }).click();
+  await expect(page.locator("[data-link=live]")).toBeVisible();
+});
+
+test("a debate that is not as it should be says how, wherever its score is shown", async ({
+  page,
+  finished,
+  trouble,
+}) => {
+  await page.route(`**/api/runs/${finished}`, async (route) => {
+    const response = await route.fetch();
+    const view = (await response.json()) as RunView;
+    const score = (one: MoveView, at: number): MoveView =>
+      at === 3 && one.scored ? { ...one, scored: { ...one.scored, degraded: [SHORT] } } : one;
+    const consult = view.consult && { ...view.consult, moves: view.consult.moves.map(score) };
+    await route.fulfill({ response, json: { ...view, consult } });
+  });
+  await page.goto(`/runs/${finished}?layer=3&move=m4`);
+  const words = "D2 ended after round 2: the model gave no answer";
+  await expect(page.getByText(words).first()).toBeVisible();
+  await page.goto(`/runs/${finished}/results`);
+  await expect(page.getByText(words).first()).toBeVisible();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
   expect(trouble).toEqual([]);
 });

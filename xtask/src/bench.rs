@@ -10,6 +10,8 @@ use crate::shell;
 pub(crate) enum Bench {
     /// Wall time, CPU and storage of a consultation, beside LangGraph
     Consult(Length),
+    /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
+    Gate(Length),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
     Gateway(Length),
     /// Many viewers of one run, and many runs at once, on the server
@@ -28,6 +30,7 @@ pub(crate) struct Length {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Consult(length) => consult(length),
+        Bench::Gate(length) => measure("gate", length, &[]),
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),

@@ -1,6 +1,9 @@
 //! `cargo xtask dist`: what a user downloads: one program with the agent and the web interface inside,
 //! the images as one file, a container file, licences, and the hashes of all of them.
+//! `--check` and `--container` try what it made, as its new owner would.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -17,12 +20,32 @@ pub(crate) struct Args {
     /// Leave the images out: they take half a gigabyte, and a user can build them
     #[arg(long)]
     no_images: bool,
+    /// Make nothing, and try what was made last: checksums, images, a consultation, the server
+    #[arg(long)]
+    check: bool,
+    /// Make nothing, and build and start the container of what was made last; needs podman
+    #[arg(long)]
+    container: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let root = shell::root()?;
-    shell::run(&root, &["cargo", "xtask", "guest"])?;
-    shell::run(&root, &["cargo", "xtask", "web"])?;
+    let folder = shell::target_dir(&root).join("dist");
+    if !args.check && !args.container {
+        return make(&root, &folder, args);
+    }
+    let made = folder.to_str().context("the target folder's name is not text")?;
+    for (wanted, script) in [(args.check, "run.sh"), (args.container, "container.sh")] {
+        if wanted {
+            shell::run(&root, &["bash", &format!("tools/dist-check/{script}"), made])?;
+        }
+    }
+    Ok(())
+}
+
+fn make(root: &Path, folder: &Path, args: &Args) -> Result<()> {
+    shell::run(root, &["cargo", "xtask", "guest"])?;
+    shell::run(root, &["cargo", "xtask", "web"])?;
     // A program without either of them is not what a user should get.
     let build = [
         "env",
@@ -35,15 +58,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "--package",
         "moothall",
     ];
-    shell::run(&root, &build)?;
-    let target = shell::target_dir(&root);
-    let folder = target.join("dist");
+    shell::run(root, &build)?;
     if folder.exists() {
-        fs_err::remove_dir_all(&folder)?;
+        fs_err::remove_dir_all(folder)?;
     }
-    fs_err::create_dir_all(&folder)?;
+    fs_err::create_dir_all(folder)?;
     let program = folder.join("moothall");
-    fs_err::copy(target.join("release/moothall"), &program)?;
+    fs_err::copy(shell::target_dir(root).join("release/moothall"), &program)?;
     for path in BESIDE {
         let name = Path::new(path).file_name().context("a path without a name")?;
         fs_err::copy(root.join(path), folder.join(name))?;
@@ -52,10 +73,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let program = program.to_str().context("the target folder's name is not text")?;
         let bundle = folder.join("images.tar");
         let bundle = bundle.to_str().context("the target folder's name is not text")?;
-        shell::run(&root, &[program, "image", "build"])?;
-        shell::run(&root, &[program, "image", "export", "--out", bundle])?;
+        shell::run(root, &[program, "image", "build"])?;
+        shell::run(root, &[program, "image", "export", "--out", bundle])?;
+        // It was made for its owner's eyes, and whoever installs it or is in the container is another.
+        fs_err::set_permissions(bundle, Permissions::from_mode(0o644))?;
     }
-    write_sums(&folder)?;
+    write_sums(folder)?;
     shell::say(&folder.display().to_string());
     Ok(())
 }

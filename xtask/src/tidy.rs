@@ -19,6 +19,7 @@ mod edges;
 mod file_length;
 mod generated;
 mod links;
+mod linux_only;
 mod machine_paths;
 mod no_features;
 mod one_sdk;
@@ -89,6 +90,7 @@ const RULES: &[Rule] = &[
     },
     Rule { id: file_length::ID, run: |at| Ok(file_length::check(&at.tree)) },
     Rule { id: no_features::ID, run: |at| Ok(no_features::check(&at.tree)) },
+    Rule { id: linux_only::ID, run: |at| Ok(linux_only::check(&at.tree)) },
     Rule { id: one_sdk::ID, run: |at| Ok(one_sdk::check(&at.tree)) },
     Rule { id: specification::ID, run: |at| Ok(specification::check(&at.tree, &bench::names())) },
     Rule { id: agents_length::ID, run: |at| Ok(agents_length::check(&at.tree)) },

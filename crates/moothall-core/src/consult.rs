@@ -54,7 +54,9 @@ pub use self::input::{
 pub use self::moves::{Move, Proposal};
 pub use self::nothing::NOTHING;
 pub use self::outcome::outcome_of;
-pub use self::proceedings::{DebateEnd, Document, Failure, Proceedings, SYNTHETIC_MARK, Tried};
+pub use self::proceedings::{
+    DebateEnd, Document, Failure, Proceedings, SYNTHETIC_MARK, Tried, Unseen,
+};
 pub use self::rank::{Accepted, Ranking, approve, rank};
 pub use self::ranked::{RECOMMENDED, Ranked, RankedMove, SupportCount};
 pub use self::review::{Change, LastWord, MAX_CHANGES, Question, Review, What};

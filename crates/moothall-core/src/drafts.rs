@@ -13,6 +13,7 @@ mod news;
 mod path;
 mod state;
 mod steps;
+mod view;
 
 pub use self::decide::{Command, Limits, Refusal, Reviewers, decide};
 pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say, Step};
@@ -22,6 +23,7 @@ pub use self::news::{News, NewsKind, news};
 pub use self::path::{PathFault, RelPath, is_unseen, spelled_out};
 pub use self::state::{Draft, Drafts, State, Submission};
 pub use self::steps::{Retention, kept_blobs, steps, undo_steps};
+pub use self::view::{VIEW, ViewFile, transition, view};
 
 #[cfg(test)]
 #[path = "drafts_tests.rs"]

@@ -152,6 +152,26 @@ fn a_task_has_no_more_than_sixteen_open_drafts() {
     assert_eq!(world.tell(&worker(), command), Err(refused));
 }
 
+/// A worker names its tasks itself, so their number must not be what bounds it.
+#[test]
+fn a_worker_has_no_more_than_so_many_open_drafts_whatever_its_tasks() {
+    let mut world = World::new();
+    let request = |number: u16| Command::Request {
+        id: DraftId::new(
+            [number.to_be_bytes()[0], number.to_be_bytes()[1]].repeat(8).try_into().unwrap(),
+        ),
+        task: TaskId::parse(&format!("t{number}")).unwrap(),
+        path: path("a"),
+        base: None,
+    };
+    for number in 0..256 {
+        world.tell(&worker(), request(number)).unwrap();
+    }
+    let refused = Refusal::Limit { what: "open drafts of a worker", limit: 256 };
+    assert_eq!(world.tell(&worker(), request(256)), Err(refused));
+    world.tell(&Principal::worker("ada/two"), request(256)).unwrap();
+}
+
 #[test]
 fn another_workers_handle_is_unknown_in_the_same_words() {
     let mut world = World::new();

@@ -69,6 +69,8 @@ enum Stage {
     Choosing(ModelRequest),
     Reading,
     Proposing(ModelRequest),
+    /// Answers could not be read, this many; the model was asked in other words.
+    Mending(ModelRequest, usize),
     /// What was handed in, and the answer that it was taken from.
     Submitting(String),
     Waiting(String),
@@ -83,6 +85,7 @@ impl Stage {
             Self::Choosing(_) => "waiting for a choice of files",
             Self::Reading => "waiting for the text of files",
             Self::Proposing(_) => "waiting for a proposal",
+            Self::Mending(..) => "waiting for a proposal in a form that can be read",
             Self::Submitting(_) => "waiting for the gate",
             Self::Waiting(_) => "waiting for a person",
             Self::Done => "done",
@@ -131,6 +134,7 @@ impl EditWorkflow {
             Stage::Choosing(_) => Some(&ids.choose),
             Stage::Reading => Some(&ids.read),
             Stage::Proposing(_) => Some(&ids.propose),
+            Stage::Mending(_, unread) => ids.again.get(unread.wrapping_sub(1)),
             Stage::Submitting(_) => Some(&ids.submit),
             Stage::Waiting(_) => Some(&ids.wait),
         }
@@ -221,11 +225,17 @@ impl EditWorkflow {
         call(publish, id, request)
     }
 
-    fn proposed(&mut self, id: &EffectId, request: &ModelRequest, reply: ModelReply) -> Step {
-        let publish = vec![RunEvent::model_replied(id, request, &reply)];
-        let Some(submit) = self.ids().map(|ids| ids.submit.clone()) else {
-            return Step::default();
-        };
+    /// `unread` answers to the same question could not be read before this one.
+    fn proposed(
+        &mut self,
+        id: &EffectId,
+        request: &ModelRequest,
+        reply: ModelReply,
+        unread: usize,
+    ) -> Step {
+        let mut publish = vec![RunEvent::model_replied(id, request, &reply)];
+        let Some(ids) = self.ids() else { return Step::default() };
+        let (submit, again) = (ids.submit.clone(), ids.again.get(unread).cloned());
         match read_change(&reply, &self.texts) {
             Ok(change) => {
                 self.last.summary.clone_from(&change.summary);
@@ -233,7 +243,16 @@ impl EditWorkflow {
                 self.stage = Stage::Submitting(reply.text);
                 draft(publish, submit, DraftCall::Submit(change))
             }
-            Err(fault) => self.unreadable(publish, id, &fault, &reply.text),
+            Err(fault) => match again {
+                // Nothing was proposed yet, so this is the same proposal, asked for again.
+                Some(again) => {
+                    publish.push(RunEvent::output_rejected(id, &fault));
+                    let mended = prompt::mend(&self.input, &self.texts, &fault, unread);
+                    self.stage = Stage::Mending(mended.clone(), unread + 1);
+                    call(publish, again, mended)
+                }
+                None => self.unreadable(publish, id, &fault, &reply.text),
+            },
         }
     }
 
@@ -359,14 +378,19 @@ impl Workflow for EditWorkflow {
             },
             EffectResult::ModelReplied(reply) => match stage {
                 Stage::Choosing(request) => return Ok(self.chose(id, &request, &reply)),
-                Stage::Proposing(request) => return Ok(self.proposed(id, &request, reply)),
+                Stage::Proposing(request) => return Ok(self.proposed(id, &request, reply, 0)),
+                Stage::Mending(request, unread) => {
+                    return Ok(self.proposed(id, &request, reply, unread));
+                }
                 stage => {
                     self.put_back(is_open, stage);
                     "model_replied"
                 }
             },
             EffectResult::ModelFailed(failure) => match stage {
-                Stage::Choosing(request) | Stage::Proposing(request) => {
+                Stage::Choosing(request)
+                | Stage::Proposing(request)
+                | Stage::Mending(request, _) => {
                     return Ok(model_failed(id, &request, failure));
                 }
                 stage => {

@@ -182,10 +182,31 @@ fn what_nobody_decides_needs_a_person() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
+    let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
+    play.tell(texts());
+    let unnamed = "```python\nprint('1.0')\n```\nOutput:\n```\n1.0\n```\n";
+    assert_eq!(play.tell(replied(unnamed)), "attempt-1/propose");
+    // Small models repeat their own words, so these are not shown again.
+    let turns = &play.asked().turns;
+    assert_eq!(turns.len(), 1);
+    assert!(turns[0].block.text.contains(WATCHDOG), "{turns:?}");
+    let words = "Write the whole new text of src/watchdog.py.";
+    assert!(turns[0].block.text.ends_with(words), "{turns:?}");
+    let cooler = play.asked().temperature;
+    assert_eq!(play.tell(replied("1.0")), "attempt-1/propose-2");
+    assert_ne!(play.asked().temperature, cooler);
+    assert_eq!(play.tell(replied(ANSWER)), "attempt-1/propose-3");
+    play.tell(stands(State::Applied, &[], None));
+    let (verdict, edited) = play.end();
+    assert_eq!((verdict, edited.attempts), (Verdict::Pass, 1));
+}
+
+#[test]
 fn answers_that_cannot_be_used_cost_attempts() {
     let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
     play.tell(texts());
-    for _ in 0..3 {
+    for _ in 0..3 * 3 {
         play.tell(replied("I would rather not."));
     }
     let (verdict, edited) = play.end();

@@ -69,6 +69,8 @@ pub struct About {
     pub cap_tokens: Option<u64>,
     /// Who debates and scores, in a consultation.
     pub committee: Option<Seats>,
+    /// Whether it stands still when its moves are made, for a person's review.
+    pub pauses_after_moves: bool,
     /// Whether somebody drives it at the moment. A run that is neither driven nor over can go on.
     pub driven: bool,
 }

@@ -13,6 +13,7 @@ fn about() -> About {
         cap_micro_usd: None,
         cap_tokens: None,
         committee: None,
+        pauses_after_moves: false,
         driven: true,
     }
 }

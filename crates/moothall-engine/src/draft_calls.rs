@@ -78,12 +78,26 @@ impl DraftPerformer {
         work: impl FnOnce(&Desk) -> Result<DraftReply, DraftError> + Send + 'static,
     ) -> DraftReply {
         let desk = Arc::clone(&self.desk);
+        let mut waiting = Waiting(Some(&self.desk.store));
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
+        waiting.0 = None;
         match done {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) if error.is_refusal() => DraftReply::Refused { why: error.to_string() },
             Ok(Err(error)) => DraftReply::Failed { why: error.to_string() },
             Err(_) => DraftReply::Failed { why: "the store of drafts broke".to_owned() },
+        }
+    }
+}
+
+/// Somebody who waits for the store. A thread cannot be dropped: whoever goes away before the
+/// answer tells it to stop, and then nothing is handed in for a run that is over.
+struct Waiting<'a>(Option<&'a DraftStore>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = self.0 {
+            store.stop();
         }
     }
 }
@@ -110,6 +124,8 @@ impl Desk {
                     self.store.discard(&self.worker, draft.id)?;
                     refused.push(format!("{path}: it may hold a credential"));
                 }
+                // It names the file by itself.
+                Err(error @ DraftError::File { .. }) => refused.push(error.to_string()),
                 Err(error) if error.is_refusal() => refused.push(format!("{path}: {error}")),
                 Err(error) => return Err(error),
             }
@@ -133,9 +149,12 @@ impl Desk {
         let mut said = self.standing(&ids)?;
         said.words = self.words(&submitted.judged);
         if said.state == State::Conflict {
-            // The next look at these files shall be at what they are now.
-            for id in &ids {
-                self.store.discard(&self.worker, *id)?;
+            // The next look shall be at what all files are now, also at those that this change did
+            // not touch: whoever changed one may have changed them together.
+            for draft in self.store.list(&self.worker)? {
+                if draft.task == self.task && draft.state.is_open() {
+                    self.store.discard(&self.worker, draft.id)?;
+                }
             }
         }
         Ok(DraftReply::Submitted(said))

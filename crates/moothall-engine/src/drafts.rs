@@ -12,11 +12,13 @@ mod error;
 mod journal;
 mod judging;
 mod looking;
+mod memory;
 mod news;
 mod note;
 mod policy_files;
 mod reviewing;
 mod tree;
+mod view;
 mod workspace;
 
 use std::collections::BTreeMap;
@@ -27,12 +29,13 @@ use std::sync::{Mutex, PoisonError};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Client, Command, Draft, DraftId, Drafts, Event, Principal, Record, Refusal, RelPath, Retention,
-    Step, decide, kept_blobs,
+    Client, Command, Draft, DraftId, Drafts, Event, Principal, PrincipalKind, Record, Refusal,
+    RelPath, Retention, Step, decide, kept_blobs,
 };
 use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
+use tokio_util::sync::CancellationToken;
 
-pub use self::difference::{DiffLine, Difference, Part, Side, difference};
+pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
 pub use self::editing::{Edit, Existing};
 pub use self::error::DraftError;
 pub use self::journal::{Head, Line, Verified, verify};
@@ -40,9 +43,11 @@ pub use self::judging::{Judged, ShownFile, Submitted, today};
 pub use self::looking::{CheckReport, Checker, Reviewer};
 pub use self::news::{Heard, Told};
 pub use self::policy_files::policy_layers;
+pub use self::view::Handoff;
 
 use self::blobs::Blobs;
 use self::journal::{Journal, Locked};
+use self::memory::Memory;
 use self::news::Ring;
 use self::workspace::Workspace;
 
@@ -71,6 +76,10 @@ pub enum Point {
     BeforeEnd,
 }
 
+/// The most bytes of contents that a store holds.
+const MAX_STORED_BYTES: u64 = 1 << 30;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// What happens at a [`Point`]: nothing, in the product.
 pub type Reached = dyn Fn(Point) -> io::Result<()> + Send + Sync;
 
@@ -88,6 +97,8 @@ pub struct Options {
     pub reviewer: Option<Box<dyn Reviewer>>,
     /// Milliseconds since 1970.
     pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// What becomes of the view that other tools read.
+    pub handoff: Handoff,
     /// What happens on the way.
     pub reached: Box<Reached>,
     /// Bytes after which a file of the journal is closed; `None` for the usual.
@@ -108,6 +119,7 @@ impl Options {
             checker: None,
             reviewer: None,
             clock: Box::new(clock),
+            handoff: Handoff::default(),
             reached: Box::new(|_| Ok(())),
             rotate_at: None,
         }
@@ -133,6 +145,8 @@ pub struct DraftStore {
     policy: Policy,
     key: FingerprintKey,
     inner: Mutex<Inner>,
+    memory: Mutex<Memory>,
+    stopped: CancellationToken,
 }
 
 /// What the journal comes to, and what is under way.
@@ -144,6 +158,8 @@ struct Inner {
     pending: BTreeMap<DraftId, Intent>,
     news: Ring,
     policy_differs: bool,
+    /// The last record for which the view was looked after.
+    viewed: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -198,10 +214,28 @@ impl DraftStore {
             pending: BTreeMap::new(),
             news: Ring::default(),
             policy_differs: false,
+            viewed: 0,
         };
-        let store = Self { workspace, blobs, lock, policy, key, inner: Mutex::new(inner), options };
+        let store = Self {
+            workspace,
+            blobs,
+            lock,
+            policy,
+            key,
+            inner: Mutex::new(inner),
+            memory: Mutex::default(),
+            stopped: CancellationToken::new(),
+            options,
+        };
         store.with(|_, _| Ok(()))?;
+        store.begin_view()?;
         Ok(store)
+    }
+
+    /// Ends checks and questions to a model that are under way, for good. What was being looked at
+    /// is not handed in; what was written down is finished all the same.
+    pub fn stop(&self) {
+        self.stopped.cancel();
     }
 
     /// The policy in force.
@@ -265,7 +299,7 @@ impl DraftStore {
             for draft in open {
                 store.tell(inner, caller, Command::Withdraw { draft })?;
             }
-            let blobs = store.blobs.sweep(&std::collections::BTreeSet::new())?;
+            let (blobs, _) = store.blobs.sweep(&std::collections::BTreeSet::new())?;
             store.record(inner, caller, Event::Purged { blobs })?;
             Ok(blobs)
         })
@@ -281,7 +315,27 @@ impl DraftStore {
 
     fn sweep(&self, inner: &Inner) -> Result<u64, DraftError> {
         let kept = kept_blobs(&inner.drafts, Retention::default(), self.now());
-        self.blobs.sweep(&kept)
+        Ok(self.blobs.sweep(&kept)?.0)
+    }
+
+    /// Sees to it that one more content fits. Workers write as often as they like, so old revisions
+    /// go now and then; where that is not enough, what is kept for undoing goes before its time, and
+    /// then nothing more is taken.
+    fn make_room(&self, inner: &Inner) -> Result<(), DraftError> {
+        if !self.blobs.wants_sweep() {
+            return Ok(());
+        }
+        let short = Retention { applied_ms: DAY_MS, closed_ms: 0 };
+        for retention in [Retention::default(), short] {
+            let kept = kept_blobs(&inner.drafts, retention, self.now());
+            if self.blobs.sweep(&kept)?.1 <= MAX_STORED_BYTES {
+                return Ok(());
+            }
+        }
+        // The next one looks again.
+        self.blobs.want_sweep();
+        let most = MAX_STORED_BYTES >> 20;
+        Err(DraftError::Input(format!("drafts hold more than {most} MiB: submit or discard some")))
     }
 
     /// Runs one operation alone, on what is true now.
@@ -300,7 +354,9 @@ impl DraftStore {
         if self.needs_recovery(&inner) {
             self.recover(&mut inner)?;
         }
-        operation(self, &mut inner)
+        let done = operation(self, &mut inner);
+        self.refresh_view(&mut inner);
+        done
     }
 
     /// Decides, and writes down what comes of it.
@@ -327,6 +383,24 @@ impl DraftStore {
         take_in(&mut inner.drafts, &mut inner.pending, &record);
         inner.news.hear(&inner.drafts, seq, &record);
         Ok(())
+    }
+
+    /// A draft whose content the caller may know. What a policy denies, workers do not read, even
+    /// where the draft is older than the policy.
+    fn readable(&self, inner: &Inner, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
+        let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+        if caller.who.kind == PrincipalKind::Worker {
+            self.may_be_read(&draft.path)?;
+        }
+        Ok(draft.clone())
+    }
+
+    fn may_be_read(&self, path: &RelPath) -> Result<(), DraftError> {
+        if !self.policy.denies(path) {
+            return Ok(());
+        }
+        let why = "the policy lets workers neither read nor change it";
+        Err(DraftError::File { path: path.to_string(), why })
     }
 
     fn known(&self, inner: &Inner, id: DraftId) -> Result<Draft, DraftError> {

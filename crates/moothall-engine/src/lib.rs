@@ -4,6 +4,7 @@
 //! resume: what was answered is not asked again. It is not a cluster: one run has one driver, on one
 //! machine, and a lock on a file says which.
 
+mod beneath;
 mod children;
 mod consultation;
 mod debate_rooms;

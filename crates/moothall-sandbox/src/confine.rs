@@ -2,8 +2,9 @@
 //!
 //! Afterwards it has the files and sockets it already held, and nothing else: it opens no file,
 //! starts no program and reaches nobody. Landlock closes files and TCP; a filter of system calls
-//! closes what Landlock does not know of, such as UDP and sockets of other programs. What holds is
-//! found out by trying, and a wall that does not hold is an error.
+//! closes what Landlock does not know of, such as UDP, sockets of other programs, modes and owners
+//! of files, and signals. What holds is found out by trying, and a wall that does not hold is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,9 +16,15 @@ use std::process::{Command, Stdio};
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr as _, Scope,
 };
-use seccompiler::{SeccompAction, SeccompFilter, apply_filter};
+use rustix::fs::{self as sys, Mode};
+use rustix::process::{getpid, test_kill_process};
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter, sock_filter,
+};
 
 use crate::SandboxError;
+use crate::raw;
 
 /// What is asked of Landlock, and the least that will do: from there on it knows TCP.
 const LANDLOCK: ABI = ABI::V7;
@@ -46,13 +53,71 @@ const DENIED: &[i64] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_inotify_add_watch,
     libc::SYS_init_module,
     libc::SYS_finit_module,
+    libc::SYS_delete_module,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    // What Landlock lets pass even where it lets no file be opened.
+    libc::SYS_chmod,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_chown,
+    libc::SYS_fchown,
+    libc::SYS_lchown,
+    libc::SYS_fchownat,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_getxattr,
+    libc::SYS_lgetxattr,
+    libc::SYS_fgetxattr,
+    libc::SYS_listxattr,
+    libc::SYS_llistxattr,
+    libc::SYS_flistxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // The same, by folder: setxattrat, getxattrat, listxattrat, removexattrat; file_getattr and
+    // file_setattr. `libc` does not know them yet.
+    463,
+    464,
+    465,
+    466,
+    468,
+    469,
+    // Landlock knows signals since its sixth version only.
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
 ];
+
+/// From here on the same calls have other numbers, which a filter of numbers would not know.
+const OTHER_NUMBERS: u32 = 0x4000_0000;
 
 /// Builds the walls, tries them on the files that matter, and says what was denied.
 ///
@@ -91,14 +156,35 @@ fn filter_calls() -> Result<(), SandboxError> {
         what: "system calls cannot be filtered".to_owned(),
         source: io::Error::other(error.to_string()),
     };
-    let calls: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
+    let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    // What a process may do to itself: the C library ends it by a signal, and asks for its limits.
+    let myself = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
+    for (call, is_me) in [(libc::SYS_tgkill, myself), (libc::SYS_prlimit64, 0)] {
+        let (first, whole) = (0, SeccompCmpArgLen::Dword);
+        let another = SeccompCondition::new(first, whole, SeccompCmpOp::Ne, is_me)
+            .and_then(|another| SeccompRule::new(vec![another]));
+        calls.insert(call, vec![another.map_err(|error| cannot(&error))?]);
+    }
     let arch = std::env::consts::ARCH.try_into().map_err(|error| cannot(&error))?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, denied, arch)
         .map_err(|error| cannot(&error))?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(|error| cannot(&error))?;
-    apply_filter(&program).map_err(|error| cannot(&error))
+    apply_filter(&program).map_err(|error| cannot(&error))?;
+    apply_filter(&no_other_numbers()).map_err(|error| cannot(&error))
+}
+
+/// Denies every call from [`OTHER_NUMBERS`] on. `SeccompFilter` knows single numbers only.
+fn no_other_numbers() -> [sock_filter; 4] {
+    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
+    [
+        // The number is the first field of what a filter is shown.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, OTHER_NUMBERS),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 /// Tries everything that must not work.
@@ -111,15 +197,21 @@ fn denied(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxEr
     };
     let lock = state.join("store.lock");
     let write = |path: &Path| fs_err::OpenOptions::new().append(true).open(path).map(drop);
-    let tried: [(&'static str, io::Result<()>); 8] = [
+    let errno = |result: rustix::io::Result<()>| result.map_err(io::Error::from);
+    let tried: [(&'static str, io::Result<()>); 13] = [
         ("list the workspace", fs_err::read_dir(workspace).map(drop)),
         ("make a folder in the workspace", try_folder(workspace)),
         ("write the store", write(&lock)),
+        ("change the mode of a file", errno(sys::chmod(&lock, Mode::RUSR | Mode::WUSR))),
+        ("change the owner of a file", std::os::unix::fs::chown(&lock, None, None)),
+        ("change an attribute of a file", errno(sys::removexattr(&lock, "user.moothall"))),
         ("read a file of the system", fs_err::read("/etc/hostname").map(drop)),
         ("reach a network", TcpStream::connect(nowhere).map(drop)),
         ("send a datagram", UdpSocket::bind("127.0.0.1:0").map(drop)),
         ("reach a socket of another program", UnixStream::connect(&lock).map(drop)),
         ("start a program", exec()),
+        ("send a signal", errno(test_kill_process(getpid()))),
+        ("call the kernel by other numbers", raw::call_of_another_abi(OTHER_NUMBERS)),
     ];
     tried
         .into_iter()

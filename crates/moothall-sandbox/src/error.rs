@@ -16,6 +16,12 @@ pub enum SandboxError {
         /// What to install.
         program: String,
     },
+    /// The host is no Linux.
+    #[error("{what} needs Linux")]
+    NeedsLinux {
+        /// What was asked for.
+        what: String,
+    },
     /// No engine of this host is strong enough.
     #[error("no sandbox on this host is at least {minimum}: {found}")]
     TooWeak {
@@ -72,9 +78,11 @@ impl SandboxError {
     /// Whether the same request may succeed in a fresh sandbox.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Missing { .. } | Self::TooWeak { .. } | Self::Image { .. } | Self::Request(_) => {
-                false
-            }
+            Self::Missing { .. }
+            | Self::NeedsLinux { .. }
+            | Self::TooWeak { .. }
+            | Self::Image { .. }
+            | Self::Request(_) => false,
             Self::NotReady { .. }
             | Self::Start { .. }
             | Self::Protocol(_)
@@ -86,7 +94,9 @@ impl SandboxError {
     /// The failure as a workflow is told of it.
     pub fn failure(&self) -> SandboxFailure {
         let kind = match self {
-            Self::Missing { .. } | Self::TooWeak { .. } => SandboxFailureKind::NoEngine,
+            Self::Missing { .. } | Self::NeedsLinux { .. } | Self::TooWeak { .. } => {
+                SandboxFailureKind::NoEngine
+            }
             Self::Image { .. } => SandboxFailureKind::Image,
             Self::Request(_) => SandboxFailureKind::Request,
             Self::NotReady { .. }

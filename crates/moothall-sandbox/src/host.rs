@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::image::ImageStore;
 use crate::jail::JailCommand;
+#[cfg(target_os = "linux")]
 use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
+#[cfg(target_os = "linux")]
 use crate::oci::{Oci, OciOptions};
 use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::registry::boot_id;
@@ -78,6 +80,7 @@ impl Host {
     }
 
     /// One engine, or why it is not here.
+    #[cfg(target_os = "linux")]
     pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn Engine>, SandboxError> {
         let (images, guest, registry) =
             (self.images.clone(), self.guest.clone(), self.registry.clone());
@@ -104,6 +107,12 @@ impl Host {
                 })?)
             }
         })
+    }
+
+    /// Why there is no engine.
+    #[cfg(not(target_os = "linux"))]
+    pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn Engine>, SandboxError> {
+        Err(SandboxError::NeedsLinux { what: name.to_string() })
     }
 
     /// The engine that a policy wants, tried out. What was tried on this boot of the host with the

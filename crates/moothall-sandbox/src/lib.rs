@@ -4,27 +4,41 @@
 //! (runsc, runc or crun). An [`Engine`] starts a [`Vessel`]: a byte channel to the agent inside and
 //! the means to end it. Everything that is said over the channel is one implementation,
 //! [`Session`], and everything that a caller sees is a [`Lease`], used for one execution.
+//!
+//! Both need Linux. On other systems there is no engine, and who asks for one is told so.
 
+#[cfg(target_os = "linux")]
 pub mod confine;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod engine;
 mod error;
 #[cfg(test)]
 mod fake;
 mod host;
 pub mod image;
+#[cfg(target_os = "linux")]
 pub mod jail;
 mod lease;
+#[cfg(target_os = "linux")]
 pub mod microvm;
 mod named;
+#[cfg(target_os = "linux")]
 pub mod oci;
 mod pool;
 mod probe;
+#[cfg(target_os = "linux")]
 mod raw;
 mod registry;
 mod sandboxes;
 mod session;
+#[cfg(target_os = "linux")]
 mod spawner;
 
+#[cfg(not(target_os = "linux"))]
+use crate::elsewhere::oci;
+#[cfg(not(target_os = "linux"))]
+pub use crate::elsewhere::{confine, jail};
 pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Vessel, VesselEnd};
 pub use crate::error::SandboxError;
 pub use crate::host::{Host, HostOptions};

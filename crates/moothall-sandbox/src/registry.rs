@@ -15,7 +15,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fs_err as fs;
 use moothall_core::sandbox::{IsolationClass, Labels};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::{EngineName, SandboxError};
@@ -168,7 +167,9 @@ impl ProcessId {
 
     /// Kills this process and no other: it is looked at again after it was taken hold of, so its
     /// number cannot have become somebody else's in between.
+    #[cfg(target_os = "linux")]
     fn kill(self) {
+        use rustix::process::{PidfdFlags, Signal};
         if let Some(pid) = rustix::process::Pid::from_raw(self.pid)
             && let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty())
             && self.is_alive()
@@ -176,6 +177,10 @@ impl ProcessId {
             let _ = rustix::process::pidfd_send_signal(&held, Signal::KILL);
         }
     }
+
+    /// Processes are known by `/proc`: where there is none, none is ours.
+    #[cfg(not(target_os = "linux"))]
+    fn kill(self) {}
 }
 
 impl Registry {

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::asked::{Asked, Body, Named};
-use crate::wire::{CheckText, CommitteeList, FactsQuery, Settings, StartConsult, TickerList};
+use crate::wire::{
+    CheckText, CommitteeList, Doctor, FactsQuery, Settings, StartConsult, TickerList,
+};
 use crate::{App, Problem};
 
 /// The longest words that are searched for.
@@ -54,4 +56,8 @@ pub(crate) async fn committees(State(app): State<App>) -> Result<Json<CommitteeL
 
 pub(crate) async fn settings(State(app): State<App>) -> Result<Json<Settings>, Problem> {
     app.desk.settings().await.map(Json)
+}
+
+pub(crate) async fn doctor(State(app): State<App>) -> Result<Json<Doctor>, Problem> {
+    app.desk.doctor().await.map(Json)
 }

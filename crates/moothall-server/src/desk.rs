@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::Problem;
 use crate::wire::{
-    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
-    TickerList,
+    ChangeMoves, CheckText, CommitteeList, Doctor, FactsQuery, ResumeRun, Settings, StartConsult,
+    StartRun, TickerList,
 };
 
 /// The future of one request to a [`Desk`].
@@ -89,6 +89,10 @@ pub trait Desk: Debug + Send + Sync {
 
     /// What the program has and has not. Keys are said to be there, never shown.
     fn settings(&self) -> DeskFuture<'_, Settings>;
+
+    /// What the sandboxes of this machine are worth, found out by running them. That takes a while:
+    /// whoever asks soon after somebody else is told the same.
+    fn doctor(&self) -> DeskFuture<'_, Doctor>;
 
     /// A memo on pages.
     fn pdf(&self, memo: Document) -> DeskFuture<'_, Vec<u8>>;

@@ -177,7 +177,7 @@ async fn say(
         if say == Say::Approve && !one.store.policy().channels.contains(&Channel::Web) {
             return Ok(None);
         }
-        if say == Say::Approve && !rows::shows_all(&rows::detail(one, id)?) {
+        if say == Say::Approve && !rows::detail(one, id)?.shows_all {
             return Err(DraftError::Input(
                 "not all of it fits into a page: `moothall review` shows and approves it"
                     .to_owned(),

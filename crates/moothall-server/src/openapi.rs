@@ -269,6 +269,9 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         },
         "/api/committees" => ask("Committees", answer::<wire::CommitteeList>(schemas)),
         "/api/settings" => ask("What is configured", answer::<wire::Settings>(schemas)),
+        "/api/doctor" => {
+            ask("What the sandboxes of the machine are worth", answer::<wire::Doctor>(schemas))
+        }
         "/api/drafts" => Operation {
             query: &[
                 ("state", "string", "Only those in this state, such as escalated"),

@@ -111,6 +111,7 @@ fn table() -> Vec<(Route, MethodRouter<App>)> {
         look("/api/tickers", read, get(company::tickers)),
         look("/api/committees", read, get(company::committees)),
         look("/api/settings", read, get(company::settings)),
+        look("/api/doctor", of_server(Scope::Admin), get(company::doctor)),
         look("/api/drafts", of_server(Scope::Read), get(drafts::list)),
         look("/api/drafts/events", of_server(Scope::Read), get(drafts::events)),
         look("/api/drafts/{draft}", of_server(Scope::Read), get(drafts::show)),

@@ -93,6 +93,7 @@ pub(crate) async fn snapshot(
 fn about(row: &RunRow, driven: bool) -> About {
     // Both kinds of runs keep what their command was told under the same name.
     let setting = |name: &str| row.input.get("settings")?.get(name).and_then(Value::as_u64);
+    let pauses = row.input.pointer("/consult/terms/pause_after_moves").and_then(Value::as_bool);
     About {
         run_id: row.run_id.clone(),
         workflow: row.workflow.clone(),
@@ -100,9 +101,11 @@ fn about(row: &RunRow, driven: bool) -> About {
         model: row.model.clone(),
         build: row.build.clone(),
         created_at: rfc3339(row.created_at_ms),
-        cap_micro_usd: setting("budget_micro_usd").map(MicroUsd::new),
+        // Whoever resumes a run may give it more than it was started with.
+        cap_micro_usd: row.cap.or_else(|| setting("budget_micro_usd").map(MicroUsd::new)),
         cap_tokens: setting("budget_tokens"),
         committee: row.input.pointer("/consult/committee").and_then(seats),
+        pauses_after_moves: pauses == Some(true),
         driven,
     }
 }

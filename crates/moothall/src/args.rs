@@ -38,8 +38,8 @@ pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
-    AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, PolicyArgs, PolicyCommand,
-    ReviewArgs, ReviewCommand, ReviewSayArgs, WorkspaceFlags,
+    AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, HandoffArg, HandoffFlags,
+    PolicyArgs, PolicyCommand, ReviewArgs, ReviewCommand, ReviewSayArgs, WorkspaceFlags,
 };
 pub(crate) use self::edit::EditArgs;
 pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};

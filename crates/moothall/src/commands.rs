@@ -180,13 +180,17 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliE
     let runtime = runtime()?;
     let done = runtime.block_on(interruptible(future));
     if matches!(done, Interruptible::Cancelled) {
-        // What was dropped cleans up after itself; that is worth a moment, and not more.
-        runtime.block_on(async {
-            let until = tokio::time::Instant::now() + CLEANING_UP;
-            while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
+        let_clean_up(&runtime);
     }
     Ok(done)
+}
+
+/// What was dropped cleans up after itself; that is worth a moment, and not more.
+fn let_clean_up(runtime: &tokio::runtime::Runtime) {
+    runtime.block_on(async {
+        let until = tokio::time::Instant::now() + CLEANING_UP;
+        while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
 }

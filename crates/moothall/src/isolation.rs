@@ -121,6 +121,12 @@ pub(crate) fn limits(flags: &SandboxFlags) -> Limits {
 
 /// The sandboxes of this machine.
 pub(crate) fn host(loaded: &Loaded) -> Result<Host, CliError> {
+    // Elsewhere no agent is inside either, and building one would not help.
+    if !cfg!(target_os = "linux") {
+        return Err(CliError::failed("sandboxes need Linux")
+            .with_hint("consultations work here, and say that their debates have no walls")
+            .with_code(NO_SANDBOX));
+    }
     let guest = GUEST.ok_or_else(|| {
         CliError::failed("this build has no sandbox agent inside")
             .with_hint("build it first: `cargo xtask guest`, then build moothall again")
@@ -213,6 +219,9 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
             _ => return Some(format!("install `{program}`")),
         }
         .to_owned(),
+        SandboxError::NeedsLinux { .. } => {
+            "`moothall` runs programs on Linux; a virtual machine with Linux will do".to_owned()
+        }
         SandboxError::TooWeak { minimum: IsolationClass::SharedKernel, .. } => {
             "`moothall doctor` shows what works on this machine and how to get more; \
              `--isolation runc` accepts a shared kernel"

@@ -81,6 +81,12 @@ function Line({ line }: { line: DraftLine }) {
           {line.is_cut && <span className="muted"> … (a longer line)</span>}
         </td>
       </tr>
+      {line.has_no_newline && (
+        <tr className="kept">
+          <td colSpan={3} />
+          <td className="text muted">\ No newline at end of file</td>
+        </tr>
+      )}
       {line.findings.map((finding, at) => (
         <tr key={at} className="beside">
           <td colSpan={4}>

@@ -1,6 +1,6 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
-import type { DraftDetail, DraftLine, SaidOnDraft } from "../gen/api";
+import type { DraftDetail, SaidOnDraft } from "../gen/api";
 import { useKeys } from "../ui/keys";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
@@ -24,11 +24,7 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
-  const isHidden = (line: DraftLine) => line.is_cut && line.side !== "kept";
-  const unseen = files.some(
-    (file) => file.lines_left > 0 || file.is_gone || file.hunks.some((hunk) => hunk.lines.some(isHidden)),
-  );
-  const closed = !detail.may_be_approved_here || unseen;
+  const closed = !detail.may_be_approved_here || !detail.shows_all;
   const begin = (next: Word) => {
     if (next === "approve" && closed) return;
     setProblem(undefined);

@@ -41,6 +41,10 @@ cap_tokens: number | null,
  */
 committee: Seats | null, 
 /**
+ * Whether it stands still when its moves are made, for a person's review.
+ */
+pauses_after_moves: boolean, 
+/**
  * Whether somebody drives it at the moment. A run that is neither driven nor over can go on.
  */
 driven: boolean, };

@@ -22,6 +22,7 @@ export function TickerForm() {
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
   const rounds = Number(params.get("rounds") ?? 10) || 10;
   const source: Source = params.get("source") === "synthetic" ? "synthetic" : "filings";
+  const waits = params.get("wait") === "moves";
   const [committee, setCommittee] = useState("board");
   const [budget, setBudget] = useState("");
   const [busy, setBusy] = useState(false);
@@ -32,7 +33,7 @@ export function TickerForm() {
   const committees = useGet<CommitteeList>("/api/committees").data?.committees;
   const found = useGet<TickerList>(asked ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
-  const body = startBody(asked, rounds, source, committee, budget);
+  const body = startBody(asked, rounds, source, committee, budget, waits);
   const estimate = useEstimate(asked === "" ? null : body);
 
   const change = (name: string, value: string, usual: string) =>
@@ -152,6 +153,14 @@ export function TickerForm() {
               <option value="synthetic">written by a model</option>
             </select>
           </div>
+          <label className="opt wide">
+            <input
+              type="checkbox"
+              checked={waits}
+              onChange={(event) => change("wait", event.target.checked ? "moves" : "", "")}
+            />
+            Wait for me after the moves: I veto and edit before anything is debated
+          </label>
         </div>
       </form>
       <EstimateLine estimate={estimate} model={settings?.model ?? null} synthetic={source === "synthetic"} />
@@ -270,14 +279,21 @@ function EstimateLine({
   );
 }
 
-function startBody(ticker: string, rounds: number, source: Source, committee: string, budget: string): StartRun {
+function startBody(
+  ticker: string,
+  rounds: number,
+  source: Source,
+  committee: string,
+  budget: string,
+  waits: boolean,
+): StartRun {
   return {
     workflow: "consult",
     ticker,
     rounds,
     as_of: null,
     allow_stale: false,
-    pause_after_moves: false,
+    pause_after_moves: waits,
     baseline: false,
     ...(source === "synthetic" && { source }),
     ...(committee !== "board" && { committee }),

@@ -16,6 +16,8 @@ const events = (name: string) =>
 const RUNS: [string, string][] = [
   ["run.ndjson", "view.json"],
   ["paused.ndjson", "paused-view.json"],
+  ["cancelled.ndjson", "cancelled-view.json"],
+  ["failed.ndjson", "failed-view.json"],
 ];
 
 describe("the fold of events", () => {

@@ -2,6 +2,7 @@ import { useEffect, useRef } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { ConsultView, RunView } from "../gen/run";
 import { plain } from "../model/format";
+import { isOver } from "../model/reduce";
 import { LAYERS, reached } from "../model/select";
 import { CodeRun } from "../run/code-run";
 import { Debate } from "../run/debate";
@@ -53,7 +54,7 @@ function Consult({ run, view }: { run: LiveRun; view: RunView }) {
       {consult ? (
         <Work view={view} consult={consult} link={run.link} stale={stale} />
       ) : (
-        <Empty title="The run is being prepared">The first event comes in a moment.</Empty>
+        !isOver(view.status) && <Empty title="The run is being prepared">The first event comes in a moment.</Empty>
       )}
     </div>
   );

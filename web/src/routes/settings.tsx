@@ -2,6 +2,8 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useGet } from "../api/use-get";
 import type { Settings as ServerSettings } from "../gen/api";
 import { plain, usd } from "../model/format";
+import { Doctor } from "../settings/doctor";
+import { Row } from "../settings/row";
 import { Tokens } from "../settings/tokens";
 import { keysAreOn, switchKeys } from "../ui/keys";
 import { Loading, Note, Segmented, Tag } from "../ui/parts";
@@ -71,9 +73,9 @@ export default function Settings() {
                 </>
               )}
             </Row>
-            <Row name="What works on this machine">
-              <code>moothall doctor</code>
-            </Row>
+          </Group>
+          <Group title="This machine" hint="What its sandboxes are worth, found out by trying to break out of them.">
+            <Doctor />
           </Group>
           <Group title="Evidence" hint="The SEC wants to know who asks: a name and an address, from the configuration.">
             <Row name="Contact for the SEC">
@@ -132,16 +134,6 @@ function Group({ title, hint, children }: { title: string; hint: string; childre
       <p className="muted">{hint}</p>
       {children}
     </section>
-  );
-}
-
-function Row({ name, children, below }: { name: string; children: ReactNode; below?: string | null }) {
-  return (
-    <div className={below ? "setrow long" : "setrow"}>
-      <span>{name}</span>
-      <span className="setval">{children}</span>
-      {below && <span className="keyhint muted">{plain(below)}</span>}
-    </div>
   );
 }
 

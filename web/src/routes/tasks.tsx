@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useId, useState } from "react";
-import { Link, useNavigate } from "react-router";
+import { Link, useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import { useGet } from "../api/use-get";
 import type { RunList, Started } from "../gen/api";
@@ -15,7 +15,8 @@ export default function Tasks() {
   const fieldId = useId();
   const now = useNow(10_000);
   const { data } = useGet<RunList>("/api/runs?limit=200", Math.floor(now / 10_000));
-  const [task, setTask] = useState("");
+  const [params] = useSearchParams();
+  const [task, setTask] = useState(() => params.get("task") ?? "");
   const [attempts, setAttempts] = useState(3);
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);

@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import type { Attempt, Executed, Exit, Finding, RunView, Verdict } from "../gen/run";
 import { count, plain } from "../model/format";
+import { isOver } from "../model/reduce";
 import type { LiveRun } from "../stream/use-run";
 import { AgentText } from "../ui/agent-text";
 import { Icon, type IconName } from "../ui/icon";
@@ -24,7 +25,7 @@ export function CodeRun({ run, view }: { run: LiveRun; view: RunView }) {
       <Banners view={view} link={run.link} refresh={run.refresh} />
       <Meter view={view} />
       <div className="attempts">
-        {attempts.length === 0 && (
+        {attempts.length === 0 && !isOver(view.status) && (
           <Empty title="The first program is being written">Attempts appear here one after the other.</Empty>
         )}
         {attempts.map((attempt) => (

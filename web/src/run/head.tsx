@@ -1,12 +1,15 @@
 import { type FormEvent, type ReactNode, useState } from "react";
+import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
+import { useMay } from "../api/session";
 import type { RunView } from "../gen/run";
 import { count, plain, shortId, timeWithSeconds } from "../model/format";
 import { isOver } from "../model/reduce";
-import { isSynthetic } from "../model/select";
+import { isSynthetic, reached } from "../model/select";
 import type { LinkState } from "../stream/stream";
 import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
+import { MOVES_ID } from "./review";
 
 /** The head of a run's page: what it is, whether we are connected, and what can be done about it. */
 export function RunHead({
@@ -35,6 +38,9 @@ export function RunHead({
             </Tag>
           )}
           {consult?.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
+          {view.about.pauses_after_moves && !isOver(view.status) && !(consult && reached(consult) >= 3) && (
+            <Tag icon="person">Waits after the moves</Tag>
+          )}
         </Crumb>
         <h1>
           {title}
@@ -210,14 +216,15 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "failed",
       <Note key="failed" tone="bad">
-        <b>The run cannot go on.</b> {plain(status.detail)}
+        <b>The run cannot go on.</b> {plain(status.detail)} {cure(status.detail)} <StartAgain view={view} />
       </Note>,
     ]);
   else if (status.state === "cancelled")
     found.push([
       "cancelled",
       <Note key="cancelled" tone="neutral" icon="stop">
-        <b>Somebody stopped this run.</b> What was scored until then is kept.
+        <b>Somebody stopped this run.</b> What was answered until then is kept, and it cannot go on.{" "}
+        <StartAgain view={view} />
       </Note>,
     ]);
   else if (status.state === "running" && !view.about.driven && link.kind !== "waiting")
@@ -252,15 +259,13 @@ function Paused({
     case "question":
       return (
         <Note icon="person">
-          <b>The run waits for you.</b> {detail} Read the moves below, then resume; veto or edit them with{" "}
-          <code>moothall moves</code>.
+          <WaitsForPerson detail={detail} />
         </Note>
       );
     case "failure":
       return (
         <Note>
-          <b>A part that the run needs does not answer.</b> {detail}{" "}
-          {/key|auth/i.test(detail) && "Check the key in Settings, then resume."}
+          <b>A part that the run needs does not answer.</b> {detail} {cure(detail) ?? "Resume when it is back."}
         </Note>
       );
     case "person":
@@ -270,6 +275,56 @@ function Paused({
         </Note>
       );
   }
+}
+
+/** Whoever may review is led to the moves; everybody else hears who decides. */
+function WaitsForPerson({ detail }: { detail: string }) {
+  const may = useMay("review");
+  if (may === false)
+    return (
+      <>
+        <b>The run waits for a person.</b> {detail} Somebody who may review decides here, or with{" "}
+        <code>moothall moves</code>.
+      </>
+    );
+  return (
+    <>
+      <b>The run waits for you.</b> {detail}{" "}
+      <a
+        href={`#${MOVES_ID}`}
+        onClick={(event) => {
+          event.preventDefault();
+          const panel = document.getElementById(MOVES_ID);
+          panel?.scrollIntoView({ block: "start" });
+          panel?.focus({ preventScroll: true });
+        }}
+      >
+        Review the moves
+      </a>
+    </>
+  );
+}
+
+/** What helps where the words of a failure say that a key is missing or refused. */
+function cure(detail: string): ReactNode {
+  if (!/\bkeys?\b|auth/i.test(detail)) return null;
+  return (
+    <>
+      <Link to="/settings">Settings</Link> says which keys are there and how to set one.
+    </>
+  );
+}
+
+/** The same question again, as a new run. */
+function StartAgain({ view }: { view: RunView }) {
+  const { about, consult } = view;
+  if (about.workflow === "run") {
+    // The title of a long task is only its beginning.
+    const task = about.title.endsWith("…") ? "" : `?task=${encodeURIComponent(about.title)}`;
+    return <Link to={`/tasks${task}`}>Start again</Link>;
+  }
+  if (!consult) return <Link to="/">Start again</Link>;
+  return <Link to={`/?ticker=${encodeURIComponent(consult.ticker)}`}>Start again</Link>;
 }
 
 /** A higher limit, and on it goes. */

@@ -1,5 +1,6 @@
 import { type FormEvent, useId, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
+import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type { ChangeMoves } from "../gen/api";
 import type { RunView } from "../gen/run";
@@ -13,16 +14,24 @@ interface Moves {
     move_id: string;
     title: string;
     proposal: { title: string; thesis: string } & Record<string, unknown>;
+    /** The hash of what is shown of the move: a change names what its author saw. */
+    seal: string;
   }[];
   changes: { by: string; what: { veto?: { move_id: string; why?: string }; edit?: { move_id: string } } }[];
+  /** The same for all changes together. */
+  seal: string;
 }
 
 type Move = Moves["moves"][number];
+
+/** Where the banner of a run that waits leads. */
+export const MOVES_ID = "moves-to-review";
 
 /** A person's say before the debates: which moves are debated, and how they read. */
 export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => void }) {
   const path = `/api/runs/${view.about.run_id}/moves`;
   const { data, reload } = useGet<Moves>(view.status.state === "paused" ? path : null, view.as_of_seq);
+  const may = useMay("review") !== false;
   const [problem, setProblem] = useState<Problem>();
   if (view.status.state !== "paused" || !data?.waits_for_person) return null;
   const send = async (to: string, body: unknown) => {
@@ -40,12 +49,14 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
   };
   const many = data.moves.length;
   return (
-    <section className="panel reviewmoves" aria-label="Moves that wait for you">
+    <section className="panel reviewmoves" aria-label="Moves that wait for you" id={MOVES_ID} tabIndex={-1}>
       <header>
-        <h2>{many === 1 ? "1 move waits" : `${many} moves wait`} for you before the debates</h2>
+        <h2>
+          {many === 1 ? "1 move waits" : `${many} moves wait`} for {may ? "you" : "a person"} before the debates
+        </h2>
         <span className="push">
-          {data.changes.length > 0 && (
-            <Button size="small" onClick={() => void send(path, { undo: {} })}>
+          {may && data.changes.length > 0 && (
+            <Button size="small" onClick={() => void send(path, { undo: { seal: data.seal } })}>
               Undo {data.changes.length === 1 ? "1 change" : `${data.changes.length} changes`}
             </Button>
           )}
@@ -66,7 +77,13 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
       )}
       <ol>
         {data.moves.map((move) => (
-          <MoveLine key={move.move_id} move={move} changes={data.changes} onChange={(change) => send(path, change)} />
+          <MoveLine
+            key={move.move_id}
+            move={move}
+            changes={data.changes}
+            may={may}
+            onChange={(change) => send(path, change)}
+          />
         ))}
       </ol>
     </section>
@@ -76,13 +93,21 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
 function MoveLine({
   move,
   changes,
+  may,
   onChange,
 }: {
   move: Move;
   changes: Moves["changes"];
+  may: boolean;
   onChange: (change: ChangeMoves) => Promise<boolean>;
 }) {
   const [form, setForm] = useState<"veto" | "edit">();
+  // What was shown when the form was opened: somebody else may change the move while this person writes.
+  const [seen, setSeen] = useState(move);
+  const open = (next: "veto" | "edit") => {
+    setSeen(move);
+    setForm(form === next ? undefined : next);
+  };
   const about = changes.findLast(({ what }) => (what.veto ?? what.edit)?.move_id === move.move_id);
   const change = async (body: ChangeMoves) => {
     if (await onChange(body)) setForm(undefined);
@@ -96,28 +121,66 @@ function MoveLine({
         </span>
         {about?.what.veto && <Tag tone="bad">vetoed</Tag>}
         {about?.what.edit && <Tag tone="warn">edited</Tag>}
-        <span className="reviewacts">
-          <Button size="small" look="ghost" onClick={() => setForm(form === "edit" ? undefined : "edit")}>
-            Edit<span className="sr"> {move.move_id}</span>
-          </Button>
-          {!about?.what.veto && (
-            <Button size="small" look="ghost" onClick={() => setForm(form === "veto" ? undefined : "veto")}>
-              Veto<span className="sr"> {move.move_id}</span>
+        {may && (
+          <span className="reviewacts">
+            <Button size="small" look="ghost" onClick={() => open("edit")}>
+              Edit<span className="sr"> {move.move_id}</span>
             </Button>
-          )}
-        </span>
+            {!about?.what.veto && (
+              <Button size="small" look="ghost" onClick={() => open("veto")}>
+                Veto<span className="sr"> {move.move_id}</span>
+              </Button>
+            )}
+          </span>
+        )}
       </div>
       {about?.what.veto?.why && <p className="muted reviewwhy">{plain(about.what.veto.why)}</p>}
-      {form === "veto" && <VetoForm onVeto={(why) => change({ veto: { move: move.move_id, why } })} />}
+      {form && seen.seal !== move.seal && (
+        <Theirs move={move} by={about?.by} onSeen={() => setSeen(move)} onDrop={() => setForm(undefined)} />
+      )}
+      {form === "veto" && <VetoForm onVeto={(why) => change({ veto: { move: move.move_id, why, seal: seen.seal } })} />}
       {form === "edit" && (
         <EditForm
           move={move}
           onEdit={(title, thesis) =>
-            change({ edit: { move: move.move_id, proposal: { ...move.proposal, title, thesis } } })
+            change({ edit: { move: move.move_id, proposal: { ...move.proposal, title, thesis }, seal: seen.seal } })
           }
         />
       )}
     </li>
+  );
+}
+
+/** What somebody else made of a move while this person wrote. Nothing of either is lost unread. */
+function Theirs({
+  move,
+  by,
+  onSeen,
+  onDrop,
+}: {
+  move: Move;
+  by: string | undefined;
+  onSeen: () => void;
+  onDrop: () => void;
+}) {
+  return (
+    <Note alert icon="person">
+      <b>
+        {by ? `${plain(by)} changed ${move.move_id} while you wrote.` : `A change of ${move.move_id} was taken back.`}
+      </b>{" "}
+      It reads now:
+      <blockquote className="agent theirs" dir="auto">
+        {plain(move.proposal.title)}
+        <br />
+        {plain(move.proposal.thesis)}
+      </blockquote>
+      <Button size="small" onClick={onSeen}>
+        I have read it, mine shall replace it
+      </Button>{" "}
+      <Button size="small" onClick={onDrop}>
+        Drop mine
+      </Button>
+    </Note>
   );
 }
 

@@ -13,6 +13,7 @@ use crate::debate::{Debated, Scorecard};
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
 use crate::words::one_line;
+use crate::{NotCanonical, Sha256Hex, canonical_json};
 
 /// What stands above every document of a run whose evidence a model made up.
 pub const SYNTHETIC_MARK: &str = "SYNTHETIC: invented by a model";
@@ -80,6 +81,23 @@ pub struct Tried {
     pub debate: Option<DebateEnd>,
 }
 
+/// A move is not what a person saw who wants to change it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{move_id} is not what you saw: {}", meanwhile(.now.as_deref()))]
+pub struct Unseen {
+    /// The move.
+    pub move_id: String,
+    /// The last word on it, which they have not seen.
+    pub now: Option<Box<LastWord>>,
+}
+
+fn meanwhile(now: Option<&LastWord>) -> String {
+    match now {
+        Some(said) => format!("meanwhile it was {}", said.words()),
+        None => "meanwhile a change of it was taken back".to_owned(),
+    }
+}
+
 /// How the debate of a move ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebateEnd {
@@ -119,6 +137,25 @@ impl Tried {
             similar_to: self.similar_to.clone(),
             support: self.check.support,
             said: self.said.clone(),
+        }
+    }
+
+    /// The hash of how the move reads and of the last word on it: whoever changes it names what they
+    /// saw.
+    pub fn seal(&self) -> Result<Sha256Hex, NotCanonical> {
+        let shown = (&self.proposed.proposal, &self.said);
+        Ok(Sha256Hex::of(canonical_json(&shown)?.as_bytes()))
+    }
+
+    /// Refuses whoever saw another move than there is now: their change would take away another
+    /// person's unread.
+    pub fn refuse_unseen(&self, seen: &Sha256Hex) -> Result<(), Unseen> {
+        match self.seal() {
+            Ok(seal) if seal == *seen => Ok(()),
+            _ => Err(Unseen {
+                move_id: self.proposed.move_id.clone(),
+                now: self.said.clone().map(Box::new),
+            }),
         }
     }
 

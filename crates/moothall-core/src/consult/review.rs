@@ -159,6 +159,11 @@ pub enum LastWord {
 }
 
 impl Review {
+    /// The hash of all that was said so far: whoever takes everything back names what they saw.
+    pub fn seal(&self) -> Result<Sha256Hex, NotCanonical> {
+        Ok(Sha256Hex::of(canonical_json(self)?.as_bytes()))
+    }
+
     /// What a person said in answer to an effect, where it was such an answer.
     pub fn of(result: &EffectResult) -> Option<&Self> {
         match result {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::support::*;
-use super::super::{ConsultInput, Terms, WrittenMove, calls};
+use super::super::{ConsultInput, Terms, Tried, WrittenMove, calls};
 use super::*;
 use crate::{EffectResult, Verdict};
 
@@ -224,4 +224,28 @@ fn run_in_which_everything_is_vetoed_fails() {
     assert_eq!(debated(&ran), [""; 0]);
     assert_eq!(ran.outcome.verdict, Verdict::Fail);
     assert_eq!(ran.rules().last().unwrap(), "Block consult.no-debate consult");
+}
+
+/// Two people who edited one move overwrote each other, and nobody was told.
+#[test]
+fn nobody_changes_a_move_that_is_not_what_they_saw() {
+    let of = |changes: Vec<Change>| reviewed(changes).consult.proceedings().moves[&2].clone();
+    let (before, vetoed) = (of(Vec::new()), of(vec![veto("m2")]));
+    let edited = of(vec![veto("m2"), edit("m2", proposal("yodeling"))]);
+    let seal = |one: &Tried| one.seal().unwrap();
+    // A change of another move is no reason to look again, nor is one that was taken back.
+    assert_eq!(of(vec![veto("m1")]).refuse_unseen(&seal(&before)), Ok(()));
+    assert_eq!(edited.refuse_unseen(&seal(&edited)), Ok(()));
+    let words = |now: &Tried, seen: &Tried| now.refuse_unseen(&seal(seen)).unwrap_err().to_string();
+    assert_eq!(
+        words(&vetoed, &before),
+        "m2 is not what you saw: meanwhile it was vetoed by Ada: We tried it."
+    );
+    assert_eq!(words(&edited, &vetoed), "m2 is not what you saw: meanwhile it was edited by Ada");
+    assert_eq!(
+        words(&before, &edited),
+        "m2 is not what you saw: meanwhile a change of it was taken back"
+    );
+    let all = |changes: Vec<Change>| Review { changes }.seal().unwrap();
+    assert_ne!(all(vec![veto("m1")]), all(vec![veto("m2")]));
 }

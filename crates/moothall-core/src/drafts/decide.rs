@@ -11,6 +11,8 @@ use crate::gate::Action;
 
 /// The longest words of a worker or a person that are kept.
 const MAX_WORDS: usize = 2_000;
+/// Open drafts of one worker: tasks are free, and their number bounds nothing.
+const MAX_OPEN: usize = 256;
 
 /// Numbers of the policy that say how many and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,14 +211,13 @@ pub fn decide(
             if drafts.open_for(who, &task, &path).is_some() {
                 return Ok(Vec::new());
             }
-            let open = drafts
-                .all()
-                .filter(|one| one.state.is_open() && one.owner == *who && one.task == task);
-            if open.count() >= limits.open_per_task {
-                return Err(Refusal::Limit {
-                    what: "open drafts of a task",
-                    limit: limits.open_per_task,
-                });
+            let open = || drafts.all().filter(|one| one.state.is_open() && one.owner == *who);
+            let limit = limits.open_per_task;
+            if open().filter(|one| one.task == task).count() >= limit {
+                return Err(Refusal::Limit { what: "open drafts of a task", limit });
+            }
+            if open().count() >= MAX_OPEN {
+                return Err(Refusal::Limit { what: "open drafts of a worker", limit: MAX_OPEN });
             }
             Ok(vec![Event::Requested { draft: id, task, path, base }])
         }

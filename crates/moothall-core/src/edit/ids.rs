@@ -8,6 +8,8 @@ pub(super) struct Ids {
     pub(super) choose: EffectId,
     pub(super) read: EffectId,
     pub(super) propose: EffectId,
+    /// The same proposal, asked for again in other words.
+    pub(super) again: [EffectId; 2],
     pub(super) submit: EffectId,
     pub(super) wait: EffectId,
 }
@@ -21,6 +23,7 @@ impl Ids {
             choose: root.child("choose")?,
             read: root.child("read")?,
             propose: root.child("propose")?,
+            again: [root.child("propose-2")?, root.child("propose-3")?],
             submit: root.child("submit")?,
             wait: root.child("wait")?,
         })

@@ -112,6 +112,9 @@ pub struct Numbers {
     pub escalation_ttl_ms: u64,
     /// Milliseconds for one verdict.
     pub gate_timeout_ms: u64,
+    /// Checks that one process runs and questions that it asks a reviewing model, together, within
+    /// an hour.
+    pub max_looks_per_hour: usize,
 }
 
 impl Numbers {
@@ -229,6 +232,7 @@ impl Policy {
                 draft_ttl_ms: 7 * DAY,
                 escalation_ttl_ms: 14 * DAY,
                 gate_timeout_ms: 10 * SECOND,
+                max_looks_per_hour: 120,
             },
             preview: Preview::Risky,
             reviewers: Reviewers::default(),
@@ -298,7 +302,7 @@ impl Policy {
         self.rules.get(&rule).copied().unwrap_or_else(|| rule.default_action())
     }
 
-    /// Whether workers may not change a path at all.
+    /// Whether workers may neither read nor change a path.
     pub fn denies(&self, path: &RelPath) -> bool {
         self.deny.has(path) || !self.allow.iter().all(|globs| globs.has(path))
     }
@@ -317,7 +321,8 @@ impl Policy {
 
     /// Whether a file of the workspace is handed to a check.
     pub fn hands_over(&self, check: &Check, path: &RelPath) -> bool {
-        self.tree(check).is_some_and(|tree| tree.has(path))
+        // Workers hear what a check printed.
+        !self.deny.has(path) && self.tree(check).is_some_and(|tree| tree.has(path))
     }
 
     /// Whether a check says that it does not want a path.

@@ -20,6 +20,7 @@ fn about(events: &[Envelope]) -> About {
         cap_micro_usd: None,
         cap_tokens: None,
         committee: None,
+        pauses_after_moves: false,
         driven: true,
     }
 }
@@ -52,8 +53,10 @@ fn view_of_a_run_is_the_one_that_the_web_ui_is_tested_with() {
     let run = events("run");
     check("view", &folded(&run, run.len()));
     check("view-half", &folded(&run, run.len() / 2));
-    let paused = events("paused");
-    check("paused-view", &folded(&paused, paused.len()));
+    for name in ["paused", "cancelled", "failed"] {
+        let run = events(name);
+        check(&format!("{name}-view"), &folded(&run, run.len()));
+    }
 }
 
 #[test]

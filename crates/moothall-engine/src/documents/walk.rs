@@ -1,11 +1,13 @@
 //! The files of a folder, within bounds, and none from outside of it.
 
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use moothall_core::evidence::DocumentKind;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags};
+
+use crate::beneath::{self, Mounts};
 
 /// Entries that are looked at.
 const MAX_ENTRIES: usize = 5_000;
@@ -52,8 +54,8 @@ struct Walk {
 pub(super) fn walk(root: &Path) -> io::Result<Walked> {
     // The user may name a folder through links; nothing below it may lead out again.
     let root = fs_err::canonicalize(root)?;
-    let folder =
-        rustix::fs::open(&root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(&root, flags, Mode::empty())?;
     let mut walk = Walk {
         root: folder,
         walked: Walked::default(),
@@ -145,11 +147,10 @@ impl Walk {
 }
 
 /// Reads a file below a folder. What became a link, or lies behind one, since the folder was listed
-/// is not opened: the kernel resolves the path, and refuses.
+/// is not opened.
 fn read(root: &OwnedFd, name: &str, most: u64) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = openat2(root.as_fd(), name, flags, Mode::empty(), within)
+    let opened = beneath::open(root, name, flags, Mounts::Crossed)
         .map_err(|error| format!("it cannot be opened ({})", io::Error::from(error).kind()))?;
     let file = std::fs::File::from(opened);
     let is_file = file.metadata().is_ok_and(|known| known.is_file());

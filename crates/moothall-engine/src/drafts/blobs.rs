@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use moothall_core::Sha256Hex;
 
@@ -14,13 +15,28 @@ use super::{Point, Reached};
 #[derive(Debug)]
 pub(super) struct Blobs {
     folder: PathBuf,
+    unswept: AtomicU64,
 }
+
+/// Bytes that are stored between two looks at all of them.
+const SWEEP_EVERY: u64 = 64 << 20;
 
 impl Blobs {
     pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
         let folder = state.join("blobs");
         fs_err::create_dir_all(&folder).map_err(DraftError::io("the store cannot be made"))?;
-        Ok(Self { folder })
+        // What other processes left is not known yet.
+        Ok(Self { folder, unswept: AtomicU64::new(SWEEP_EVERY) })
+    }
+
+    /// Whether so much was stored since the last sweep that there should be another one.
+    pub(super) fn wants_sweep(&self) -> bool {
+        self.unswept.load(Ordering::Relaxed) >= SWEEP_EVERY
+    }
+
+    /// Lets the next look be soon.
+    pub(super) fn want_sweep(&self) {
+        self.unswept.store(SWEEP_EVERY, Ordering::Relaxed);
     }
 
     /// Stores bytes durably before their hash is written anywhere.
@@ -48,6 +64,7 @@ impl Blobs {
             fs_err::File::open(parent)?.sync_all()
         };
         write().map_err(DraftError::io("the content cannot be stored"))?;
+        self.unswept.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(sha)
     }
 
@@ -57,10 +74,10 @@ impl Blobs {
         if Sha256Hex::of(&bytes) == sha { Ok(bytes) } else { Err(DraftError::ContentGone(sha)) }
     }
 
-    /// Removes everything that is not among `kept`.
-    pub(super) fn sweep(&self, kept: &BTreeSet<Sha256Hex>) -> Result<u64, DraftError> {
-        let sweep = || -> io::Result<u64> {
-            let mut removed = 0;
+    /// Removes everything that is not among `kept`: how many went, and the bytes that are left.
+    pub(super) fn sweep(&self, kept: &BTreeSet<Sha256Hex>) -> Result<(u64, u64), DraftError> {
+        let sweep = || -> io::Result<(u64, u64)> {
+            let (mut removed, mut left) = (0, 0);
             for folder in fs_err::read_dir(&self.folder)? {
                 let folder = folder?.path();
                 for file in fs_err::read_dir(&folder)? {
@@ -70,11 +87,14 @@ impl Blobs {
                     if !sha.is_some_and(|sha| kept.contains(&sha)) {
                         fs_err::remove_file(file.path())?;
                         removed += 1;
+                    } else {
+                        left += file.metadata()?.len();
                     }
                 }
             }
-            Ok(removed)
+            Ok((removed, left))
         };
+        self.unswept.store(0, Ordering::Relaxed);
         sweep().map_err(DraftError::io("stored contents cannot be removed"))
     }
 

@@ -48,6 +48,8 @@ pub struct DiffLine {
     pub parts: Vec<Part>,
     /// The line goes on: only its beginning is shown.
     pub cut: bool,
+    /// The text ends here, without a line break.
+    pub no_newline: bool,
 }
 
 /// A part of a line.
@@ -59,11 +61,28 @@ pub struct Part {
     pub changed: bool,
 }
 
-/// Compares a file with its draft.
+impl Difference {
+    /// Whether a line that comes or goes is not shown to its end: nobody can approve it by this.
+    pub fn hides_something(&self) -> bool {
+        self.hunks.iter().flatten().any(|line| line.cut && line.side != Side::Kept)
+    }
+}
+
+/// Compares a file with its draft. Long lines are cut.
 pub fn difference(base: &str, after: &str) -> Difference {
-    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed.
-    let old: Vec<&str> = base.split_terminator('\n').collect();
-    let new: Vec<&str> = after.split_terminator('\n').collect();
+    compared(base, after, LINE_CHARS)
+}
+
+/// The same with every line to its end.
+pub fn whole_difference(base: &str, after: &str) -> Difference {
+    compared(base, after, usize::MAX)
+}
+
+fn compared(base: &str, after: &str, line_chars: usize) -> Difference {
+    // Only `\n` ends a line here, as for the gate: a lone carriage return is shown, not obeyed. It
+    // is part of the line, so that a last line without one differs from one with it.
+    let old: Vec<&str> = base.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Histogram)
         .timeout(COMPARING)
@@ -79,10 +98,14 @@ pub fn difference(base: &str, after: &str) -> Difference {
             };
             found.added += usize::from(side == Side::Added);
             found.removed += usize::from(side == Side::Removed);
-            let (parts, cut) = parts(change.iter_strings_lossy());
+            let (parts, cut) = parts(change.iter_strings_lossy(), line_chars);
+            let line = change
+                .new_index()
+                .map_or_else(|| change.old_index().and_then(|at| old.get(at)), |at| new.get(at));
+            let no_newline = line.is_some_and(|line| !line.ends_with('\n'));
             let number = |at: Option<usize>| at.map(|at| at + 1);
             let (old, new) = (number(change.old_index()), number(change.new_index()));
-            hunk.push(DiffLine { side, old, new, parts, cut });
+            hunk.push(DiffLine { side, old, new, parts, cut, no_newline });
         }
         found.hunks.push(hunk);
     }
@@ -92,9 +115,10 @@ pub fn difference(base: &str, after: &str) -> Difference {
 /// The beginning of a line, and whether there is more of it.
 fn parts<'a>(
     strings: impl Iterator<Item = (bool, std::borrow::Cow<'a, str>)>,
+    line_chars: usize,
 ) -> (Vec<Part>, bool) {
     let mut parts = Vec::new();
-    let mut left = LINE_CHARS;
+    let mut left = line_chars;
     for (changed, text) in strings {
         let text = text.trim_end_matches('\n');
         let shown: String = text.chars().take(left).collect();

@@ -52,12 +52,18 @@ impl DraftStore {
             DraftError::Input(words.to_owned())
         })?;
         let path = RelPath::parse(path)?;
+        self.may_be_read(&path)?;
         self.with(|store, inner| {
             if let Some(open) = inner.drafts.open_for(&caller.who, &task, &path) {
                 let draft = open.clone();
-                let text = store.text(&draft)?;
+                let text = match draft.content_removed {
+                    // What is left of it is the file that it was made for.
+                    true => store.text_of(draft.base.map(|file| file.sha256))?,
+                    false => store.text(&draft)?,
+                };
                 return Ok((draft, text));
             }
+            store.make_room(inner)?;
             let file = store.workspace.read(&path)?;
             let (base, bytes) = match file {
                 Some(file) => {
@@ -90,7 +96,7 @@ impl DraftStore {
     /// The text of a draft; empty where it deletes its file.
     pub fn read(&self, caller: &Caller, id: DraftId) -> Result<(Draft, String), DraftError> {
         self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let draft = store.readable(inner, caller, id)?;
             let text = store.text(&draft)?;
             Ok((draft, text))
         })
@@ -105,8 +111,9 @@ impl DraftStore {
         if_match: Option<Sha256Hex>,
     ) -> Result<Draft, DraftError> {
         self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let draft = store.readable(inner, caller, id)?;
             store.writable(&draft)?;
+            store.make_room(inner)?;
             let (change, bytes) = store.changed(inner, &draft, edit)?;
             let command = Command::Write { draft: id, change, bytes, if_match };
             store.tell(inner, caller, command)?;
@@ -118,7 +125,7 @@ impl DraftStore {
     /// submitted again.
     pub fn rebase(&self, caller: &Caller, id: DraftId) -> Result<(Draft, bool), DraftError> {
         self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let draft = store.readable(inner, caller, id)?;
             store.writable(&draft)?;
             let Some(file) = store.workspace.read(&draft.path)? else {
                 return Err(DraftError::File {
@@ -175,8 +182,12 @@ impl DraftStore {
         if draft.content_removed {
             return Err(Refusal::ContentRemoved.into());
         }
-        let Some(sha) = draft.head() else { return Ok(String::new()) };
-        // An empty new file has no content yet.
+        self.text_of(draft.head())
+    }
+
+    /// A text; an empty new file has none yet.
+    fn text_of(&self, sha: Option<Sha256Hex>) -> Result<String, DraftError> {
+        let Some(sha) = sha else { return Ok(String::new()) };
         let bytes = self.blobs.get(sha)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -201,6 +212,7 @@ impl DraftStore {
             }
             Edit::Rename(to) => {
                 let to = RelPath::parse_new(&to)?;
+                self.may_be_read(&to)?;
                 let taken =
                     |one: &Draft| one.state.is_open() && one.id != draft.id && one.path == to;
                 if self.workspace.read(&to)?.is_some() || inner.drafts.all().any(taken) {

@@ -27,6 +27,15 @@ pub enum DraftError {
     /// What the caller sent says no.
     #[error("{0}")]
     Input(String),
+    /// Too much was looked at lately.
+    #[error("checks and reviews within an hour: {most} are the most; nothing was handed in")]
+    Busy {
+        /// How often it may be.
+        most: usize,
+    },
+    /// Whoever wanted it does not want it any more.
+    #[error("it was stopped; nothing was handed in")]
+    Stopped,
     /// The policy cannot be used; nothing is judged.
     #[error(transparent)]
     Policy(#[from] PolicyFault),
@@ -65,8 +74,13 @@ impl DraftError {
     /// Whether the caller can mend it, in contrast to whoever keeps the machine.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::Path(_) | Self::File { .. } | Self::Input(_) => true,
-            Self::Policy(_)
+            Self::Refused(_)
+            | Self::Path(_)
+            | Self::File { .. }
+            | Self::Input(_)
+            | Self::Busy { .. } => true,
+            Self::Stopped
+            | Self::Policy(_)
             | Self::ContentGone(_)
             | Self::JournalDamaged { .. }
             | Self::JournalBroken

@@ -62,10 +62,10 @@ pub(super) struct Owned {
 impl DraftStore {
     /// What the gate would say now, with the checks of the policy. Changes nothing.
     pub fn check(&self, caller: &Caller, ids: &[DraftId]) -> Result<Judged, DraftError> {
-        let found = self.look(caller, ids, "")?;
+        let found = self.look(caller, ids, None)?;
         self.with(|store, inner| {
             for id in ids {
-                inner.drafts.of(&caller.who, *id).ok_or(Refusal::Unknown)?;
+                store.readable(inner, caller, *id)?;
             }
             store.judged(inner, ids, found)
         })
@@ -73,10 +73,7 @@ impl DraftStore {
 
     /// The difference of one draft, without judging it.
     pub fn diff(&self, caller: &Caller, id: DraftId) -> Result<String, DraftError> {
-        self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
-            Ok(difference(&store.owned(draft)?))
-        })
+        self.with(|store, inner| Ok(difference(&store.owned(&store.readable(inner, caller, id)?)?)))
     }
 
     /// Hands drafts in together. What nothing stands against is applied at once. Checks run before
@@ -87,8 +84,14 @@ impl DraftStore {
         ids: &[DraftId],
         summary: &str,
     ) -> Result<Submitted, DraftError> {
-        let found = self.look(caller, ids, summary)?;
+        let found = self.look(caller, ids, Some(summary))?;
         self.with(|store, inner| {
+            if store.stopped.is_cancelled() {
+                return Err(DraftError::Stopped);
+            }
+            for id in ids {
+                store.readable(inner, caller, *id)?;
+            }
             store.notice_policy(inner)?;
             // A summary is written down, and a credential never is.
             let summary = match scan_secrets(summary.as_bytes(), &store.key).is_empty() {
@@ -99,6 +102,42 @@ impl DraftStore {
             let judged =
                 store.judge_submitted(inner, Principal::gate(), ids, found, Action::Allow)?;
             let drafts = ids.iter().map(|id| store.known(inner, *id)).collect::<Result<_, _>>()?;
+            Ok(Submitted { drafts, judged })
+        })
+    }
+
+    /// What became of the submission that a draft belongs to, as it was judged then. Nothing runs.
+    pub fn outcome(&self, caller: &Caller, id: DraftId) -> Result<Submitted, DraftError> {
+        self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let Some(submission) = draft.submission else {
+                return Err(Refusal::State { state: draft.state, what: "asked about" }.into());
+            };
+            let ids = submission.drafts;
+            // Contents go: those of credentials at once, others with the time. The verdict stays.
+            let (diff, stats) = match store.judged(inner, &ids, None) {
+                Ok(judged) => (judged.diff, judged.verdict.stats),
+                Err(DraftError::ContentGone(_) | DraftError::Refused(Refusal::ContentRemoved)) => {
+                    Default::default()
+                }
+                Err(error) => return Err(error),
+            };
+            let findings = submission.findings.into_iter().map(|one| Finding {
+                rule: one.rule,
+                action: one.action,
+                path: one.path,
+                line: one.line,
+                message: one.message,
+                fingerprint: None,
+            });
+            let verdict = Verdict {
+                action: submission.action.unwrap_or(Action::Escalate),
+                policy: submission.policy.unwrap_or_else(|| store.policy.hash()),
+                findings: findings.collect(),
+                stats,
+            };
+            let drafts = ids.iter().map(|id| store.known(inner, *id)).collect::<Result<_, _>>()?;
+            let judged = Judged { verdict, diff, checks: Vec::new(), doubts: Vec::new() };
             Ok(Submitted { drafts, judged })
         })
     }

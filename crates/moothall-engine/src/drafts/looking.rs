@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::PoisonError;
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{DraftId, Refusal};
+use moothall_core::drafts::{Command, DraftId, decide};
 use moothall_core::gate::reviewer::{self, Doubt, MAX_DIFF_BYTES, Review};
 use moothall_core::gate::{
     Action, Check, CheckOutcome, CheckResult, Looked, check_outcome, check_request, scan_secrets,
@@ -14,9 +15,11 @@ use moothall_core::gate::{
 use moothall_core::model::{ModelReply, ModelRequest};
 use moothall_core::sandbox::{ExecuteRequest, Execution, FileRef, GuestPath};
 use moothall_core::structured::ask_again;
+use tokio_util::sync::CancellationToken;
 
 use super::error::DraftError;
 use super::judging::{Owned, difference};
+use super::memory::Memory;
 use super::{Caller, DraftStore};
 
 /// How much of a check's output whoever submitted is shown.
@@ -24,19 +27,21 @@ const MAX_OUTPUT_BYTES: usize = 4_000;
 
 /// Runs programs in sandboxes, each in one that nobody used before.
 pub trait Checker: fmt::Debug + Send + Sync {
-    /// Runs one; an error says in words why nothing ran. `engine` is what the policy asks for.
+    /// Runs one; an error says in words why nothing ran. `engine` is what the policy asks for. Ends
+    /// soon after `stop`.
     fn execute(
         &self,
         engine: Option<&str>,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
+        stop: &CancellationToken,
     ) -> Result<Execution, String>;
 }
 
 /// Asks the model that reviews.
 pub trait Reviewer: fmt::Debug + Send + Sync {
-    /// Asks; an error says in words why there is no answer.
-    fn ask(&self, request: &ModelRequest) -> Result<ModelReply, String>;
+    /// Asks; an error says in words why there is no answer. Ends soon after `stop`.
+    fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String>;
 }
 
 /// A check as whoever submitted is told about it. Its words are not for the journal.
@@ -67,12 +72,16 @@ pub(super) struct TreeFile {
 
 impl DraftStore {
     /// Runs what the policy asks for. Nothing where it asks for nothing, or where code alone already
-    /// rejects: then nobody needs to wait for more reasons.
+    /// rejects: then nobody needs to wait for more reasons. With a summary the drafts shall be
+    /// handed in, and nothing runs for those that cannot be.
+    ///
+    /// One look at a time: workers shall not fill the machine with sandboxes, and what two of them
+    /// ask at once is found out once.
     pub(super) fn look(
         &self,
         caller: &Caller,
         ids: &[DraftId],
-        summary: &str,
+        summary: Option<&str>,
     ) -> Result<Option<Found>, DraftError> {
         let most = self.policy.limits.max_files_per_changeset;
         if ids.len() > most {
@@ -85,8 +94,12 @@ impl DraftStore {
         let (seal, files) = self.with(|store, inner| {
             let mut files = Vec::new();
             for id in ids {
-                let draft = inner.drafts.of(&caller.who, *id);
-                files.push(store.owned(draft.ok_or(Refusal::Unknown)?)?);
+                files.push(store.owned(&store.readable(inner, caller, *id)?)?);
+            }
+            if let Some(summary) = summary {
+                let command = Command::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
+                let (limits, reviewers) = (store.policy.draft_limits(), &store.policy.reviewers);
+                decide(&inner.drafts, &caller.who, command, &limits, reviewers, store.now())?;
             }
             Ok((inner.drafts.seal(ids), files))
         })?;
@@ -107,23 +120,15 @@ impl DraftStore {
         }
         let mut found =
             Found { seal, looked: Looked::default(), checks: Vec::new(), doubts: Vec::new() };
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         for check in wanted {
-            let (outcome, output) = match self.run(check, &files) {
-                Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
-                Err(why) => (CheckOutcome::NotRun, why),
-            };
-            // Workers are models: what a check read in the workspace is not theirs to hear. Before
-            // the beginning goes, because that is what many credentials are known by.
-            let output = match self.may_be_shown(&output) {
-                true => end_of(&output),
-                false => "(withheld: it looks like it holds a credential)".to_owned(),
-            };
+            let (outcome, output) = self.checked(&mut memory, check, &files)?;
             let id = check.id.clone();
             let passed = outcome == CheckOutcome::Passed;
             found.checks.push(CheckReport { id: id.clone(), passed, output });
             found.looked.checks.push(CheckResult { id, outcome });
         }
-        if let Some(review) = self.reviewed(&files, summary) {
+        if let Some(review) = self.reviewed(&mut memory, &files, summary.unwrap_or_default())? {
             if let Review::Said(doubts) = &review {
                 found.doubts.clone_from(doubts);
             }
@@ -132,10 +137,74 @@ impl DraftStore {
         Ok(Some(found))
     }
 
-    fn run(&self, check: &Check, files: &[Owned]) -> Result<Execution, String> {
-        let Some(checker) = &self.options.checker else {
-            return Err("there is no sandbox here".to_owned());
+    /// How a check ended, and what whoever submitted is told about it.
+    fn checked(
+        &self,
+        memory: &mut Memory,
+        check: &Check,
+        files: &[Owned],
+    ) -> Result<(CheckOutcome, String), DraftError> {
+        let (asked, ran) = match self.tree_request(check, files) {
+            Ok((request, inputs)) => {
+                // The hash is of the whole tree: what others changed in it is another question.
+                let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
+                let asked = Sha256Hex::of(format!("{} {asked}", check.id).as_bytes());
+                if let Some(known) = memory.checks.get(asked) {
+                    return Ok(known);
+                }
+                self.may_begin(memory)?;
+                (Some(asked), self.run(check, &request, &inputs))
+            }
+            Err(why) => (None, Err(why)),
         };
+        if self.stopped.is_cancelled() {
+            return Err(DraftError::Stopped);
+        }
+        let (outcome, output) = match ran {
+            Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
+            Err(why) => (CheckOutcome::NotRun, why),
+        };
+        // Workers are models: what a check read in the workspace is not theirs to hear. Before
+        // the beginning goes, because that is what many credentials are known by.
+        let output = match self.may_be_shown(&output) {
+            true => end_of(&output),
+            false => "(withheld: it looks like it holds a credential)".to_owned(),
+        };
+        // What the machine had no time or no sandbox for, it may have the next time.
+        if let (Some(asked), CheckOutcome::Passed | CheckOutcome::Failed) = (asked, outcome) {
+            memory.checks.keep(asked, (outcome, output.clone()));
+        }
+        Ok((outcome, output))
+    }
+
+    /// Counts what is about to begin, or refuses it.
+    fn may_begin(&self, memory: &mut Memory) -> Result<(), DraftError> {
+        if self.stopped.is_cancelled() {
+            return Err(DraftError::Stopped);
+        }
+        let most = self.policy.limits.max_looks_per_hour;
+        match memory.begin(self.now(), most) {
+            true => Ok(()),
+            false => Err(DraftError::Busy { most }),
+        }
+    }
+
+    fn run(
+        &self,
+        check: &Check,
+        request: &ExecuteRequest,
+        inputs: &BTreeMap<GuestPath, Vec<u8>>,
+    ) -> Result<Execution, String> {
+        let checker = self.options.checker.as_ref().ok_or("there is no sandbox here")?;
+        checker.execute(check.sandbox.as_deref(), request, inputs, &self.stopped)
+    }
+
+    /// What a check is given: the workspace with the drafts applied.
+    fn tree_request(
+        &self,
+        check: &Check,
+        files: &[Owned],
+    ) -> Result<(ExecuteRequest, BTreeMap<GuestPath, Vec<u8>>), String> {
         let mut tree =
             self.workspace.tree(&self.policy, check).map_err(|error| error.to_string())?;
         for file in files {
@@ -155,39 +224,60 @@ impl DraftStore {
             inputs.insert(inside, bytes);
         }
         let request = check_request(check, &named).map_err(|error| error.to_string())?;
-        checker.execute(check.sandbox.as_deref(), &request, &inputs)
+        Ok((request, inputs))
     }
 
     /// Asks the model, if the policy names one. Files that hold something like a credential are not
     /// shown to it, whether the credential is new or not.
-    fn reviewed(&self, files: &[Owned], summary: &str) -> Option<Review> {
-        let model = self.policy.reviewing_model.as_ref()?;
+    fn reviewed(
+        &self,
+        memory: &mut Memory,
+        files: &[Owned],
+        summary: &str,
+    ) -> Result<Option<Review>, DraftError> {
+        let Some(model) = &self.policy.reviewing_model else { return Ok(None) };
         let sides = files.iter().flat_map(|file| [&file.base, &file.after]).flatten();
         let mut texts = sides.map(|(bytes, _)| bytes.as_slice()).chain([summary.as_bytes()]);
         if texts.any(|text| !scan_secrets(text, &self.key).is_empty()) {
-            return Some(Review::Withheld);
+            return Ok(Some(Review::Withheld));
         }
         let diff: String = files.iter().map(difference).collect();
         if diff.len() > MAX_DIFF_BYTES {
-            return Some(Review::TooLong);
+            return Ok(Some(Review::TooLong));
         }
         let request = reviewer::request(model, summary, &diff);
-        Some(self.asked(&request).map_or(Review::Failed, Review::Said))
+        let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
+        if let Some(doubts) = memory.reviews.get(asked) {
+            return Ok(Some(Review::Said(doubts)));
+        }
+        let Some(doubts) = self.asked(memory, &request)? else { return Ok(Some(Review::Failed)) };
+        memory.reviews.keep(asked, doubts.clone());
+        Ok(Some(Review::Said(doubts)))
     }
 
     /// The doubts of an answer; a model that did not keep to the form is asked once more.
-    fn asked(&self, request: &ModelRequest) -> Option<Vec<Doubt>> {
-        let ask = |request: &ModelRequest| {
-            let reply = self.options.reviewer.as_ref()?.ask(request);
-            reply.inspect_err(|why| tracing::warn!(%why, "the reviewing model was not heard")).ok()
+    fn asked(
+        &self,
+        memory: &mut Memory,
+        request: &ModelRequest,
+    ) -> Result<Option<Vec<Doubt>>, DraftError> {
+        let Some(reviewer) = &self.options.reviewer else { return Ok(None) };
+        let mut ask = |request: &ModelRequest| {
+            self.may_begin(memory)?;
+            let reply = reviewer.ask(request, &self.stopped);
+            if self.stopped.is_cancelled() {
+                return Err(DraftError::Stopped);
+            }
+            let why = |why: &String| tracing::warn!(%why, "the reviewing model was not heard");
+            Ok(reply.inspect_err(why).ok())
         };
-        let reply = ask(request)?;
-        reviewer::read(&reply)
-            .or_else(|fault| {
-                let again = ask(&ask_again(request, &reply.text, &fault)).ok_or(fault)?;
-                reviewer::read(&again)
-            })
-            .ok()
+        let Some(reply) = ask(request)? else { return Ok(None) };
+        let fault = match reviewer::read(&reply) {
+            Ok(doubts) => return Ok(Some(doubts)),
+            Err(fault) => fault,
+        };
+        let again = ask(&ask_again(request, &reply.text, &fault))?;
+        Ok(again.and_then(|reply| reviewer::read(&reply).ok()))
     }
 }
 

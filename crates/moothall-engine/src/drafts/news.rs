@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{DraftId, Drafts, FileState, News, NewsKind, Record, TaskId, news};
+use moothall_core::drafts::{
+    DraftId, Drafts, FileState, News, NewsKind, Record, TaskId, news, transition,
+};
 use moothall_core::gate::Comparison;
 
 use super::error::DraftError;
@@ -62,6 +64,13 @@ impl Ring {
         {
             self.gone = seq;
         }
+    }
+
+    /// News after a record as lines; nothing where some of them are not at hand.
+    pub(super) fn transitions(&self, after: u64) -> Option<String> {
+        let fresh = self.all.iter().filter(|(seq, ..)| *seq > after);
+        (after >= self.gone)
+            .then(|| fresh.map(|(seq, at, one)| transition(*seq, *at, one)).collect())
     }
 }
 

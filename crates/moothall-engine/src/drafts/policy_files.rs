@@ -3,15 +3,19 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use moothall_core::drafts::RelPath;
 use moothall_core::gate::{Layer, LayerName, Policy};
 
 use super::Options;
 use super::error::DraftError;
+use super::workspace::Workspace;
 
 /// Of the workspace. Drafts cannot reach it: `.moothall` is refused in every path.
 const OF_WORKSPACE: &str = ".moothall/policy.toml";
-/// Of the task, in the view that other tools write.
+/// Of the task. Other tools write it where the view of drafts is, and it is all that is read there.
 const OF_TASK: &str = "_handoff/TASK_CONTRACT.json";
+/// The longest contract that is read.
+const MAX_CONTRACT_BYTES: usize = 1 << 20;
 
 /// The layers that exist for a workspace, with where they were read.
 pub fn policy_layers(
@@ -21,7 +25,6 @@ pub fn policy_layers(
     let places = [
         (LayerName::Organisation, organisation.map(Path::to_owned)),
         (LayerName::Workspace, Some(workspace.join(OF_WORKSPACE))),
-        (LayerName::Task, Some(workspace.join(OF_TASK))),
     ];
     let mut layers = Vec::new();
     for (name, path) in places {
@@ -33,7 +36,20 @@ pub fn policy_layers(
             Err(error) => return Err(DraftError::io("a policy cannot be read")(error)),
         }
     }
+    if let Some(text) = contract(workspace)? {
+        layers.push((workspace.join(OF_TASK), Layer { name: LayerName::Task, text }));
+    }
     Ok(layers)
+}
+
+/// Whoever may write there is not trusted: a link is not followed, and nobody waits for a pipe.
+fn contract(workspace: &Path) -> Result<Option<String>, DraftError> {
+    let path = RelPath::parse(OF_TASK)?;
+    let Some(file) = Workspace::open(workspace, MAX_CONTRACT_BYTES)?.read(&path)? else {
+        return Ok(None);
+    };
+    let no_text = |_| DraftError::File { path: path.to_string(), why: "it is not UTF-8 text" };
+    String::from_utf8(file.bytes).map(Some).map_err(no_text)
 }
 
 pub(super) fn load(options: &Options) -> Result<Policy, DraftError> {

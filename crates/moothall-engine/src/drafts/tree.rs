@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::drafts::{PathFault, RelPath};
+use moothall_core::drafts::{PathFault, RelPath, VIEW};
 use moothall_core::gate::{Check, Policy};
 use rustix::fs::{self as sys, AtFlags, FileType};
 
@@ -14,9 +14,6 @@ use super::workspace::Workspace;
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: usize = 24 << 20;
 const MOST_NAMES: usize = 50_000;
-
-/// The view that is made for workers; it is not part of what they work on.
-const VIEW: &str = "_handoff";
 
 impl Workspace {
     /// All regular files that a check wants. A tree that is too large is refused and never cut.
@@ -64,6 +61,7 @@ impl Workspace {
                     false => format!("{folder}/{name}"),
                 };
                 let path = match RelPath::parse(&text) {
+                    // The view is made of the drafts; it is no part of what they are made for.
                     Ok(path) if path.as_str() != VIEW => path,
                     Ok(_) | Err(PathFault::Reserved) => continue,
                     Err(_) => return Err(refused(format!("{text:?} is a name nobody can draft"))),

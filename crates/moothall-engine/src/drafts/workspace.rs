@@ -1,8 +1,8 @@
 //! The files of a workspace, reached only below a folder that is held open.
 //!
-//! Every name is resolved by the kernel with `openat2` and four flags: nothing above the root, no
-//! symbolic links, no links of `/proc`, no other file system. What is opened is looked at before it
-//! is read: a regular file with one name, of a size we take.
+//! No name leads above the root, through a symbolic link, a link of `/proc` or to another file
+//! system: see `beneath`. What is opened is looked at before it is read: a regular file with one
+//! name, of a size we take.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -11,17 +11,13 @@ use std::path::Path;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{RelPath, Step};
-use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
 use super::error::DraftError;
 use super::looking::TreeFile;
 use super::{Point, Reached};
-
-const CONFINED: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
+use crate::beneath::{self, Mounts};
 
 /// How often two writers may get in each other's way before a file is kept under another name.
 const TRIES: usize = 64;
@@ -37,7 +33,7 @@ pub(super) struct Workspace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadFile {
     pub(super) bytes: Vec<u8>,
-    pub(super) mode: u32,
+    pub(super) mode: RawMode,
 }
 
 impl ReadFile {
@@ -168,7 +164,7 @@ impl Workspace {
     ) -> Result<Option<TreeFile>, DraftError> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = sys::openat2(&self.root, path.as_str(), flags, Mode::empty(), CONFINED);
+        let opened = beneath::open(&self.root, path.as_str(), flags, Mounts::Refused);
         let file = match opened {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => return Ok(None),
@@ -194,7 +190,7 @@ impl Workspace {
     pub(super) fn folder_at(&self, folder: &str) -> Result<Option<OwnedFd>, Errno> {
         let at = if folder.is_empty() { "." } else { folder };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match sys::openat2(&self.root, at, flags, Mode::empty(), CONFINED) {
+        match beneath::open(&self.root, at, flags, Mounts::Refused) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error),
@@ -225,7 +221,7 @@ impl Workspace {
     fn look(&self, folder: &OwnedFd, name: &str) -> Result<Found, DraftError> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match sys::openat2(folder, name, flags, Mode::empty(), CONFINED) {
+        let file = match beneath::open(folder, name, flags, Mounts::Refused) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(Found::Nothing),
             Err(error) => return why(error).map(Found::Odd).ok_or_else(|| unreadable(error)),
@@ -323,7 +319,7 @@ impl Place<'_> {
         Ok(Carried::Found(foreign))
     }
 
-    fn create(&self, mode: u32, content: &[u8]) -> Result<Carried, DraftError> {
+    fn create(&self, mode: RawMode, content: &[u8]) -> Result<Carried, DraftError> {
         self.stage(mode, content)?;
         self.at(Point::Staged)?;
         match self.rename(self.staged, self.name) {
@@ -382,7 +378,7 @@ impl Place<'_> {
         (self.reached)(point).map_err(DraftError::io("the workspace cannot be written"))
     }
 
-    fn stage(&self, mode: u32, content: &[u8]) -> Result<(), DraftError> {
+    fn stage(&self, mode: RawMode, content: &[u8]) -> Result<(), DraftError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = sys::openat(self.folder, self.staged, flags, Mode::from_raw_mode(0o600))
@@ -447,12 +443,12 @@ fn odd(path: &RelPath, error: Errno) -> DraftError {
     }
 }
 
-fn why(error: Errno) -> Option<&'static str> {
+pub(super) fn why(error: Errno) -> Option<&'static str> {
     match error {
         Errno::LOOP => Some("a symbolic link is in the way"),
         Errno::XDEV => Some("another file system is in the way"),
         Errno::NOTDIR => Some("a file is where a folder should be"),
-        Errno::NXIO => Some("it is a socket or a device"),
+        Errno::NXIO | Errno::OPNOTSUPP => Some("it is a socket or a device"),
         Errno::NAMETOOLONG => Some("its name is too long"),
         _ => None,
     }

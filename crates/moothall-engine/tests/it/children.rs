@@ -190,17 +190,15 @@ async fn a_used_up_budget_pauses_all_children_and_more_money_lets_them_go_on() {
 }
 
 #[tokio::test]
-async fn cancelling_stops_children_within_the_look_around() {
+async fn cancelling_stops_children_that_would_hang_for_ever() {
     let world = world().await;
     let performer = Arc::new(Speaking { hang: Some("round-2/D1"), ..Speaking::default() });
     let wish = async {
         performer.hears("m3/round-2/D1").await;
         world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
-        std::time::Instant::now()
     };
-    let (ended, asked) = tokio::join!(drive(&world, &performer, MOVES), wish);
+    let (ended, ()) = tokio::join!(drive(&world, &performer, MOVES), wish);
     assert_eq!(ended.unwrap(), Ended::Cancelled);
-    assert!(asked.elapsed() < Duration::from_millis(900), "{:?}", asked.elapsed());
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Cancelled);
 }

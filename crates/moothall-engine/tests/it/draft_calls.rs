@@ -7,10 +7,11 @@ use std::sync::Arc;
 use moothall_core::drafts::{Principal, RelPath, Say, State, TaskId};
 use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
 use moothall_core::{Effect, EffectResult, Sha256Hex};
-use moothall_engine::drafts::Caller;
+use moothall_engine::drafts::{Caller, DraftStore};
 use moothall_engine::{DraftPerformer, Performer as _};
 
 use crate::drafts::{World, person, worker};
+use crate::drafts_looking::unending;
 use crate::support::Counting;
 
 fn path(text: &str) -> RelPath {
@@ -101,6 +102,56 @@ async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
         panic!("nothing was read")
     };
     assert_eq!(files[0].text, "a = 9\n");
+}
+
+/// What was checked when its run ended is not handed in afterwards.
+#[tokio::test]
+async fn whoever_goes_away_while_a_check_runs_has_handed_nothing_in() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    let (options, begun) = unending(&world);
+    let task = TaskId::parse("edit-1").unwrap();
+    let store = DraftStore::open(options).unwrap();
+    let performer = DraftPerformer::new(Arc::new(Counting::default()), store, worker(), task);
+    let (id, effect) =
+        ("attempt-1/submit".parse().unwrap(), Effect::Draft(Box::new(change("a.py", "a = 2\n"))));
+    tokio::select! {
+        performed = performer.perform(&id, &effect) => panic!("{performed:?}"),
+        begun = tokio::task::spawn_blocking(move || begun.recv()) => begun.unwrap().unwrap(),
+    }
+    // The thread of the store is not waited for by anybody; the next one waits for its lock only.
+    drop(performer);
+    fs_err::remove_file(world.workspace().join(".moothall/policy.toml")).unwrap();
+    let store = world.open();
+    let draft = store.list(&worker()).unwrap().remove(0);
+    assert_eq!((draft.state, draft.submission), (State::Editing, None));
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Applied);
+}
+
+#[tokio::test]
+async fn after_a_conflict_all_files_are_read_again_and_not_only_the_touched_ones() {
+    let world = World::new(&[("a.py", "a = 1\n"), ("b.py", "b = 1\n")]);
+    let read = || DraftCall::Read { paths: ["a.py", "b.py"].map(path).to_vec() };
+    perform(&world, read()).await;
+    // Somebody changes both; the model's change touches one.
+    world.save("a.py", "a = 9\n");
+    world.save("b.py", "b = 9\n");
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Conflict);
+    let DraftReply::Read { files, .. } = perform(&world, read()).await else {
+        panic!("nothing was read")
+    };
+    let texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
+    assert_eq!(texts, ["a = 9\n", "b = 9\n"]);
+}
+
+#[tokio::test]
+async fn what_the_policy_denies_is_not_read() {
+    let world = World::new(&[("a.py", "a = 1\n"), ("secrets/b.py", "b = 1\n")]);
+    world.save(".moothall/policy.toml", "version = 1\n[paths]\ndeny = [\"secrets/**\"]\n");
+    let paths = ["a.py", "secrets/b.py"].map(path).to_vec();
+    let reply = perform(&world, DraftCall::Read { paths }).await;
+    let files = vec![FileText { path: path("a.py"), text: "a = 1\n".to_owned() }];
+    let why = "secrets/b.py: the policy lets workers neither read nor change it";
+    assert_eq!(reply, DraftReply::Read { files, refused: vec![why.to_owned()] });
 }
 
 #[tokio::test]

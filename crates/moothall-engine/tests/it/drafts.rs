@@ -58,7 +58,7 @@ impl World {
         DraftStore::open(self.options()).unwrap()
     }
 
-    fn at(&self, ms: u64) {
+    pub(crate) fn at(&self, ms: u64) {
         self.clock.store(ms, Ordering::Relaxed);
     }
 
@@ -122,7 +122,7 @@ fn seal(store: &DraftStore, id: DraftId) -> Sha256Hex {
 }
 
 /// A credential that is nobody's.
-fn token() -> String {
+pub(crate) fn token() -> String {
     format!("ghp_{}", &Sha256Hex::of(b"a token of nobody").to_string()[..36])
 }
 
@@ -464,4 +464,23 @@ fn a_clock_that_goes_back_changes_no_order() {
     let again = world.open();
     assert_eq!(again.status(&worker(), id).unwrap(), store.status(&worker(), id).unwrap());
     verify(&world.state(), None, |_| {}).unwrap();
+}
+
+/// A worker in a circle does not fill the disk: what no draft holds any more goes.
+#[test]
+fn revisions_that_nobody_can_go_back_to_do_not_pile_up() {
+    let world = World::new(&[("a.txt", "a\n")]);
+    let store = world.open();
+    let id = request(&store, "a.txt");
+    let line = "x".repeat(1023) + "\n";
+    for number in 0..130 {
+        write(&store, id, &format!("{number}\n{}", line.repeat(1023)));
+    }
+    let kept: u64 = fs_err::read_dir(world.state().join("blobs"))
+        .unwrap()
+        .flat_map(|one| fs_err::read_dir(one.unwrap().path()).unwrap())
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(kept < 70 << 20, "{kept} bytes");
+    assert_eq!(states(&submit(&store, &[id])), [State::Escalated]);
 }

@@ -1,15 +1,19 @@
 //! Checks and a reviewing model, played by scripts: what they are given, and what comes of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use moothall_core::drafts::State;
 use moothall_core::gate::{Action, Rule};
 use moothall_core::model::{ModelReply, ModelRequest, StopReason, Usage, UsageBasis};
 use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath};
-use moothall_engine::drafts::{Checker, DraftStore, Edit, Reviewer, Submitted};
+use moothall_engine::drafts::{
+    Checker, DraftError, DraftStore, Edit, Existing, Options, Reviewer, Submitted,
+};
+use tokio_util::sync::CancellationToken;
 
-use crate::drafts::{World, drafted, request, worker, write};
+use crate::drafts::{World, drafted, person, request, worker, write};
 use crate::execute::execution;
 
 const CHECK: &str = "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
@@ -39,6 +43,7 @@ impl Checker for Ending {
         _: Option<&str>,
         _: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
+        _: &CancellationToken,
     ) -> Result<Execution, String> {
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         let tree = inputs.iter().map(|(path, bytes)| (path.to_string(), text(bytes)));
@@ -143,6 +148,155 @@ fn a_check_of_other_contents_says_nothing_about_these() {
     assert_eq!(told(&submitted), (State::Escalated, vec![Rule::GateError]));
 }
 
+#[test]
+fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
+    let world = workspace(CHECK);
+    let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
+    let id = request(&store, "src/a.py");
+    let looked = || trees.lock().unwrap().len();
+    write(&store, id, "a = 2\n");
+    let first = store.check(&worker(), &[id]).unwrap();
+    assert_eq!((store.check(&worker(), &[id]).unwrap(), looked()), (first.clone(), 1));
+    let submitted = store.submit(&worker(), &[id], "why").unwrap();
+    assert_eq!((told(&submitted), looked()), ((State::Editing, vec![Rule::CheckFailed]), 1));
+    assert_eq!(submitted.judged.checks, first.checks);
+    // Another file of the tree is another question, though the draft is the same.
+    world.save("tests/test_a.py", "import a, sys\n");
+    store.check(&worker(), &[id]).unwrap();
+    assert_eq!(looked(), 2);
+    // What had no sandbox may have one the next time.
+    let (store, trees) = open(&world, Err("no engine".to_owned()));
+    for tried in 1..=2 {
+        store.check(&worker(), &[id]).unwrap();
+        assert_eq!(trees.lock().unwrap().len(), tried);
+    }
+}
+
+#[test]
+fn no_check_runs_for_what_cannot_be_handed_in() {
+    let world = workspace(CHECK);
+    let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (id, submitted) = drafted(&store, "src/a.py", "a = 2\n");
+    assert_eq!(told(&submitted), (State::Applied, vec![]));
+    world.save("tests/test_a.py", "import a, sys\n");
+    let refused = store.submit(&worker(), &[id], "again").unwrap_err();
+    assert_eq!(refused.to_string(), "the draft is applied: it cannot be submitted");
+    assert_eq!(trees.lock().unwrap().len(), 1);
+}
+
+/// Whoever writes and checks without end keeps neither the machine busy nor a model.
+#[test]
+fn more_than_so_many_looks_within_an_hour_are_refused() {
+    let world =
+        workspace(&CHECK.replace("[[check]]", "[limits]\nmax_looks_per_hour = 3\n[[check]]"));
+    let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
+    let id = request(&store, "src/a.py");
+    for number in 0..3 {
+        write(&store, id, &format!("b = {number}\n"));
+        store.check(&worker(), &[id]).unwrap();
+    }
+    let words = "checks and reviews within an hour: 3 are the most; nothing was handed in";
+    write(&store, id, "c = 1\n");
+    assert_eq!(store.submit(&worker(), &[id], "why").unwrap_err().to_string(), words);
+    assert_eq!(store.status(&worker(), id).unwrap().submission, None);
+    write(&store, id, "b = 2\n");
+    store.check(&worker(), &[id]).unwrap();
+    assert_eq!(trees.lock().unwrap().len(), 3);
+    world.at(1_000_000 + 60 * 60 * 1000);
+    write(&store, id, "c = 1\n");
+    store.check(&worker(), &[id]).unwrap();
+    assert_eq!(trees.lock().unwrap().len(), 4);
+}
+
+/// A check that ends only when it is stopped, and whoever waits for its beginning.
+#[derive(Debug)]
+struct Unending(mpsc::Sender<()>);
+
+impl Checker for Unending {
+    fn execute(
+        &self,
+        _: Option<&str>,
+        _: &ExecuteRequest,
+        _: &BTreeMap<GuestPath, Vec<u8>>,
+        stop: &CancellationToken,
+    ) -> Result<Execution, String> {
+        self.0.send(()).unwrap();
+        while !stop.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err("stopped".to_owned())
+    }
+}
+
+pub(crate) fn unending(world: &World) -> (Options, mpsc::Receiver<()>) {
+    world.save(".moothall/policy.toml", CHECK);
+    let (begins, begun) = mpsc::channel();
+    let mut options = world.options();
+    options.checker = Some(Box::new(Unending(begins)));
+    (options, begun)
+}
+
+#[test]
+fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
+    let world = workspace(CHECK);
+    let (options, begun) = unending(&world);
+    let store = DraftStore::open(options).unwrap();
+    let id = request(&store, "src/a.py");
+    write(&store, id, "a = 2\n");
+    let records = world.journal().lines().count();
+    let ended = std::thread::scope(|scope| {
+        let submitting = scope.spawn(|| store.submit(&worker(), &[id], "why"));
+        begun.recv().unwrap();
+        store.stop();
+        submitting.join().unwrap()
+    });
+    assert!(matches!(ended, Err(DraftError::Stopped)), "{ended:?}");
+    assert_eq!(world.journal().lines().count(), records);
+    let (store, _) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let submitted = store.submit(&worker(), &[id], "why").unwrap();
+    assert_eq!(told(&submitted), (State::Applied, vec![]));
+}
+
+#[test]
+fn what_the_policy_denies_is_neither_read_nor_written_nor_handed_to_a_check() {
+    let world = workspace(CHECK);
+    world.save("secrets/key.txt", "one\n");
+    let (before, _) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let old = request(&before, "secrets/key.txt");
+    drop(before);
+    world.save(".moothall/policy.toml", &format!("{CHECK}[paths]\ndeny = [\"secrets/**\"]\n"));
+    let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let denied = "secrets/key.txt: the policy lets workers neither read nor change it";
+    let is_denied = |error: DraftError| assert_eq!(error.to_string(), denied);
+    for existing in [Existing::Must, Existing::MayNot] {
+        is_denied(store.request(&worker(), "t2", "secrets/key.txt", existing).unwrap_err());
+    }
+    // Nor through a draft that is older than the policy.
+    is_denied(store.request(&worker(), "t1", "secrets/key.txt", Existing::Must).unwrap_err());
+    is_denied(store.read(&worker(), old).unwrap_err());
+    is_denied(store.diff(&worker(), old).unwrap_err());
+    is_denied(store.check(&worker(), &[old]).unwrap_err());
+    is_denied(store.submit(&worker(), &[old], "why").unwrap_err());
+    is_denied(store.rebase(&worker(), old).unwrap_err());
+    is_denied(store.write(&worker(), old, Edit::Content("x\n".into()), None).unwrap_err());
+    let id = request(&store, "src/a.py");
+    is_denied(
+        store.write(&worker(), id, Edit::Rename("secrets/key.txt".into()), None).unwrap_err(),
+    );
+    write(&store, id, "a = 2\n");
+    store.submit(&worker(), &[id], "why").unwrap();
+    let tree = trees.lock().unwrap().remove(0);
+    assert_eq!(tree.keys().collect::<Vec<_>>(), ["src/a.py", "tests/test_a.py"]);
+    // And where nothing is checked, too.
+    world.save(".moothall/policy.toml", "version = 1\n[paths]\ndeny = [\"secrets/**\"]\n");
+    let unchecked = world.open();
+    is_denied(unchecked.check(&worker(), &[old]).unwrap_err());
+    is_denied(unchecked.submit(&worker(), &[old], "why").unwrap_err());
+    // People see what their workers may not, and give up what is left of it.
+    store.read(&person(), old).unwrap();
+    assert_eq!(store.discard(&worker(), old).unwrap().state, State::Withdrawn);
+}
+
 /// Answers each question with the next text, and remembers what it was asked.
 #[derive(Debug, Default)]
 struct Saying {
@@ -151,7 +305,7 @@ struct Saying {
 }
 
 impl Reviewer for Saying {
-    fn ask(&self, request: &ModelRequest) -> Result<ModelReply, String> {
+    fn ask(&self, request: &ModelRequest, _: &CancellationToken) -> Result<ModelReply, String> {
         let words: Vec<&str> = request.turns.iter().map(|turn| &*turn.block.text).collect();
         self.asked.lock().unwrap().push(words.join("\n"));
         let answer = self.answers.lock().unwrap().pop().ok_or("nobody is there")?;
@@ -195,6 +349,25 @@ fn a_reviewing_model_adds_findings_and_removes_none() {
     assert_eq!(submitted.judged.verdict.action, Action::Reject);
     let (_, submitted) = drafted(&store, "a.py", "a = 3\n");
     assert_eq!(told(&submitted), (State::Applied, vec![]));
+}
+
+#[test]
+fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    world.save(".moothall/policy.toml", "version = 1\n[limits]\nmax_looks_per_hour = 2\n");
+    let (store, asked) = reviewed(&world, &[DOUBT, DOUBT, DOUBT]);
+    let id = request(&store, "a.py");
+    write(&store, id, "a = 2\n");
+    for _ in 0..3 {
+        assert_eq!(store.check(&worker(), &[id]).unwrap().doubts.len(), 1);
+    }
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    // The summary is among what a model is shown.
+    store.submit(&worker(), &[id], "why").unwrap();
+    write(&store, id, "a = 3\n");
+    let refused = store.submit(&worker(), &[id], "why").unwrap_err();
+    assert!(matches!(refused, DraftError::Busy { most: 2 }), "{refused}");
+    assert_eq!(asked.lock().unwrap().len(), 2);
 }
 
 #[test]

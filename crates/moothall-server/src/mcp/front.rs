@@ -16,6 +16,7 @@ use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::Asking;
@@ -40,6 +41,8 @@ pub struct Front {
     tools: Arc<[Tool]>,
     pub(super) codec: RequestStateCodec,
     subscriptions: Arc<Subscriptions>,
+    /// Of all clients.
+    waiting: Arc<Semaphore>,
 }
 
 /// What one client of the older protocol wants to hear of, by address.
@@ -47,6 +50,8 @@ type Subscriptions = Mutex<BTreeMap<String, CancellationToken>>;
 
 /// The most addresses that one client may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 64;
+/// The most calls that wait for a draft to change at a time.
+const MAX_WAITING: usize = 32;
 
 impl Front {
     /// A front with a gate behind it and, where it may run commands, a runner.
@@ -58,7 +63,8 @@ impl Front {
         let codec = RequestStateCodec::try_new(key).map_err(std::io::Error::other)?;
         let set = if runner.is_some() { ToolSet::All } else { ToolSet::Drafts };
         let tools = listed(set, names).into();
-        Ok(Self { gate, runner, tools, codec, subscriptions: Arc::default() })
+        let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+        Ok(Self { gate, runner, tools, codec, subscriptions: Arc::default(), waiting })
     }
 
     /// The same front for another client.
@@ -100,6 +106,8 @@ impl Front {
                 watch::ticking(runner.ask(&ask), context).await
             }
             (_, ToolName::DraftStatus) if wait_s > 0 => {
+                // Whoever waits has the gate looked at again and again.
+                let Ok(_waits) = self.waiting.try_acquire() else { return Ok(too_many_wait()) };
                 watch::wait(&self.gate, &ask, wait_s, context).await
             }
             (_, ToolName::DraftSubmit) => watch::ticking(self.gate.ask(&ask), context).await,
@@ -197,7 +205,7 @@ impl ServerHandler for Front {
                 let contents = ResourceContents::text(text, request.uri).with_mime_type(DIFF_TYPE);
                 Ok(ReadResourceResult::new(vec![contents]).into())
             }
-            Ok(Answer::Refused { .. }) => Err(missing()),
+            Ok(Answer::Refused { words, .. }) => Err(ErrorData::resource_not_found(words, None)),
             other => Err(broken(other)),
         }
     }
@@ -283,6 +291,12 @@ pub async fn serve_streams(
         served = serving => served,
         () = watching.lost() => Err(std::io::Error::other(LinkError)),
     }
+}
+
+fn too_many_wait() -> Answer {
+    let words = format!("calls that wait: {MAX_WAITING} are the most");
+    let hint = "ask without `wait_s`, or wait for one draft after the other".to_owned();
+    Answer::Refused { words, hint: Some(hint) }
 }
 
 /// The program that a client says it is.

@@ -47,6 +47,11 @@ impl Gate {
         Self { store, terms }
     }
 
+    /// Nobody asks any more: what is being looked at ends, and is not handed in.
+    pub fn leave(&self) {
+        self.store.stop();
+    }
+
     /// Answers one question.
     pub fn answer(&self, ask: Ask) -> Answer {
         let answered = match ask {
@@ -178,12 +183,7 @@ impl Gate {
 
     /// What became of a submission.
     fn outcome(&self, id: DraftId) -> Result<Answer, DraftError> {
-        let worker = self.worker(None);
-        let draft = self.store.status(&worker, id)?;
-        let ids = draft.submission.map_or_else(|| vec![id], |one| one.drafts);
-        let judged = self.store.check(&worker, &ids)?;
-        let drafts = ids.iter().map(|id| self.store.status(&worker, *id));
-        Ok(answer_of(&Submitted { drafts: drafts.collect::<Result<_, _>>()?, judged }))
+        Ok(answer_of(&self.store.outcome(&self.worker(None), id)?))
     }
 
     /// What the person at the client may be asked about an escalated submission. A form is never
@@ -271,7 +271,7 @@ fn answer_of(submitted: &Submitted) -> Answer {
         submitted: true,
         message_id: seal_of(first),
         decision: decision(first.state, judged.verdict.action).to_owned(),
-        next: next(first.state).to_owned(),
+        next: next(first).to_owned(),
         judged: CheckOut::of(judged),
         drafts: drafts.iter().map(BriefOut::of).collect(),
     })
@@ -357,6 +357,9 @@ fn refused(error: DraftError) -> Answer {
         DraftError::Refused(Refusal::ContentRemoved) => {
             Some("draft_write the whole content again, without the credential")
         }
+        DraftError::Busy { .. } => Some(
+            "what was checked before is kept: the same contents cost nothing; else wait a while",
+        ),
         DraftError::Path(_) => Some("give a path inside of the workspace, such as src/app.py"),
         DraftError::File { why: "there is no such file", .. } => {
             Some("say `create: true` to draft a new file")

@@ -99,6 +99,56 @@ fn a_list_of_approvers_names_clients_it_trusts() {
     assert_eq!(now, "value_0 = 0\n");
 }
 
+/// A check that nobody can run would be escalated each time: it is looked at once, when it is handed
+/// in.
+#[test]
+fn what_became_of_a_submission_is_told_as_it_was_judged_and_not_judged_again() {
+    let check = "[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
+    let (_folder, gate) = gate(&format!("version = 1\n[limits]\nmax_looks_per_hour = 1\n{check}"));
+    let (draft, seal) = escalated(&gate, "big.py", "value_0 = 0\n");
+    for _ in 0..2 {
+        let Answer::Done { result, .. } = gate.answer(Ask::Outcome { draft: draft.clone() }) else {
+            panic!("refused")
+        };
+        assert_eq!(
+            (&result["decision"], &result["message_id"]),
+            (&json!("escalated"), &json!(seal))
+        );
+        let rules = result["findings"].as_array().unwrap().iter().map(|one| one["rule"].clone());
+        let expected = ["diff.gutted", "diff.deletion_ratio", "gate.error"];
+        assert_eq!(rules.collect::<Vec<_>>(), expected);
+        assert_eq!(result["removed"], 39);
+    }
+}
+
+#[test]
+fn a_draft_whose_credential_was_removed_says_so_everywhere() {
+    let (_folder, gate) = gate("version = 1\n");
+    let token = format!("ghp_{}", &moothall_core::Sha256Hex::of(b"nobody's").to_string()[..36]);
+    let asked = json!({ "source_path": "big.py", "task_id": "t" });
+    let first = call(&gate, ToolName::DraftRequest, asked.clone());
+    let (draft, content) = (first["draft_id"].clone(), first["content"].as_str().unwrap());
+    let content = format!("{content}# {token}\n");
+    call(&gate, ToolName::DraftWrite, json!({ "draft_id": draft, "content": content }));
+    let submit = json!({ "draft_id": draft, "change_summary": "x" });
+    assert_eq!(call(&gate, ToolName::DraftSubmit, submit)["decision"], "rejected");
+    let name = draft.as_str().unwrap().to_owned();
+    let Answer::Done { result, .. } = gate.answer(Ask::Outcome { draft: name.clone() }) else {
+        panic!("refused")
+    };
+    assert_eq!((&result["decision"], &result["diff"]), (&json!("rejected"), &json!("")));
+    assert_eq!(result["findings"][0]["rule"], "secret.specific");
+    let next = "its content held a credential and was removed: draft_write all of it without, then \
+                draft_submit";
+    let status = call(&gate, ToolName::DraftStatus, json!({ "draft_id": draft }));
+    assert_eq!(status["next"], next);
+    // The same draft, from where it began.
+    let again = call(&gate, ToolName::DraftRequest, asked);
+    assert_eq!((&again["draft_id"], &again["content"]), (&draft, &first["content"]));
+    let words = "the content was removed because it held a credential: write it again";
+    assert_eq!(refusal(gate.answer(Ask::Diff { draft: name })), words);
+}
+
 #[test]
 fn what_a_client_calls_itself_is_short_and_plain_in_the_journal() {
     let (folder, gate) = gate("version = 1\n");

@@ -115,12 +115,13 @@ struct Numbered<T> {
 
 // --- the side that answers: threads, no runtime -----------------------------------------------------
 
-/// Says that it is ready, and answers until the other side is gone. `at_once` are answered at a
-/// time; others wait in the socket.
+/// Says that it is ready, and answers until the other side is gone, which `gone` is told at once.
+/// `at_once` are answered at a time; others wait in the socket.
 pub fn answer_all(
     stream: UnixStream,
     at_once: usize,
     answer: impl Fn(Ask) -> Answer + Sync,
+    gone: impl FnOnce(),
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let writing = Mutex::new(stream);
@@ -154,6 +155,7 @@ pub fn answer_all(
                 Err(error) => break Err(error),
             }
         };
+        gone();
         drop(queue);
         ended
     })

@@ -7,11 +7,6 @@ use super::{Answer, Ask, Link, answer_all, wait_until_ready};
 
 fn echo(ask: Ask) -> Answer {
     match ask {
-        // The first is slow, so that answers come in another order.
-        Ask::Diff { draft } if draft == "slow" => {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            Answer::done(&draft)
-        }
         Ask::Diff { draft } => Answer::done(&draft),
         _ => Answer::Broken { words: "not asked here".to_owned() },
     }
@@ -20,7 +15,18 @@ fn echo(ask: Ask) -> Answer {
 #[tokio::test]
 async fn answers_find_who_asked_whatever_their_order() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let answering = std::thread::spawn(move || answer_all(theirs, 4, echo));
+    // The first is answered when the second was asked for: answers come in another order.
+    let (quick_came, quick) = std::sync::mpsc::channel();
+    let quick = std::sync::Mutex::new(quick);
+    let answer = move |ask: Ask| {
+        match &ask {
+            Ask::Diff { draft } if draft == "slow" => quick.lock().unwrap().recv().unwrap(),
+            Ask::Diff { draft } if draft == "quick" => quick_came.send(()).unwrap(),
+            _ => {}
+        }
+        echo(ask)
+    };
+    let answering = std::thread::spawn(move || answer_all(theirs, 4, answer, || {}));
     assert!(wait_until_ready(&mut ours).unwrap());
     let link = Link::open(ours).unwrap();
     let ask = |draft: &str| {
@@ -40,7 +46,7 @@ async fn answers_find_who_asked_whatever_their_order() {
 fn a_frame_that_is_too_long_or_no_question_ends_the_link() {
     for bytes in [&u32::MAX.to_be_bytes()[..], b"\0\0\0\x02{}", b"\0\0\0\x04null"] {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
-        let answering = std::thread::spawn(move || answer_all(theirs, 1, echo));
+        let answering = std::thread::spawn(move || answer_all(theirs, 1, echo, || {}));
         assert!(wait_until_ready(&mut ours).unwrap());
         ours.write_all(bytes).unwrap();
         assert!(answering.join().unwrap().is_err());

@@ -390,7 +390,7 @@ impl StatusOut {
                 .map_or_else(Vec::new, |one| one.findings.iter().map(FindingOut::from).collect()),
             review: said.map(|(say, ..)| word(*say).to_owned()),
             review_reason: said.map(|(.., reason)| reason.clone()),
-            next: next(draft.state).to_owned(),
+            next: next(draft).to_owned(),
         }
     }
 }
@@ -407,9 +407,13 @@ pub(super) fn decision(state: State, action: Action) -> &'static str {
     }
 }
 
-/// What a worker does about a state.
-pub(super) fn next(state: State) -> &'static str {
-    match state {
+/// What a worker does about a draft.
+pub(super) fn next(draft: &Draft) -> &'static str {
+    match draft.state {
+        State::Editing if draft.content_removed => {
+            "its content held a credential and was removed: draft_write all of it without, then \
+             draft_submit"
+        }
         State::Editing => {
             "write it with draft_edit or draft_write, mend what the findings name, then draft_submit"
         }

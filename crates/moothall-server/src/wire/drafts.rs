@@ -137,6 +137,8 @@ pub struct DraftDetail {
     pub files: Vec<DraftFile>,
     /// Whether the policy lets people approve here.
     pub may_be_approved_here: bool,
+    /// Whether every line that comes or goes is shown. Nobody approves here what they cannot see.
+    pub shows_all: bool,
 }
 
 /// A file of a submission.
@@ -183,6 +185,8 @@ pub struct DraftLine {
     pub parts: Vec<DraftPart>,
     /// The line goes on.
     pub is_cut: bool,
+    /// The file ends here, without a line break.
+    pub has_no_newline: bool,
     /// What was found in it.
     pub findings: Vec<FindingRow>,
 }

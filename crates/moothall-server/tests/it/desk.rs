@@ -6,7 +6,7 @@ use std::pin::Pin;
 use moothall_core::RunId;
 use moothall_core::report::document::Document;
 use moothall_server::wire::{
-    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult,
+    ChangeMoves, CheckText, CommitteeList, Doctor, FactsQuery, ResumeRun, Settings, StartConsult,
     TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Order, Problem, StatusCode};
@@ -76,6 +76,9 @@ impl Desk for AbsentDesk {
         Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
     }
     fn settings(&self) -> DeskFuture<'_, Settings> {
+        absent()
+    }
+    fn doctor(&self) -> DeskFuture<'_, Doctor> {
         absent()
     }
     fn pdf(&self, _: Document) -> DeskFuture<'_, Vec<u8>> {

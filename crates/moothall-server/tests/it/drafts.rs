@@ -129,7 +129,8 @@ async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
     let part = |text: &str, is_changed: bool| json!({ "text": text, "is_changed": is_changed });
     let line = |side: &str, old: Value, new: Value, parts: Value| {
         json!({
-            "side": side, "old": old, "new": new, "parts": parts, "is_cut": false, "findings": [],
+            "side": side, "old": old, "new": new, "parts": parts, "is_cut": false,
+            "has_no_newline": false, "findings": [],
         })
     };
     let lines = json!([

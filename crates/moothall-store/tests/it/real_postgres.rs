@@ -283,6 +283,25 @@ async fn a_wrong_password_is_refused_and_stands_in_no_error() {
     assert!(!words.contains("hunter2secret"), "{words}");
 }
 
+#[tokio::test]
+async fn every_setting_that_we_recommend_is_known_to_the_server_and_taken() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/postgres/moothall.conf");
+    let text = fs_err::read_to_string(file).unwrap();
+    let lines = text.lines().filter_map(|line| line.split_once(" = "));
+    let names = lines.map(|(name, _)| name.to_owned()).filter(|name| !name.starts_with('#'));
+    // Of memory the script takes less than the file says, and the server tells.
+    let smaller = |name: &str| name == "shared_buffers";
+    let wanted: Vec<(String, bool)> = names.map(|name| (name.clone(), !smaller(&name))).collect();
+    let mut server = raw_postgres(&postgres_server()).await;
+    let found: Vec<(String, bool)> = sqlx::query_as(
+        "SELECT name, applied FROM pg_file_settings WHERE sourcefile LIKE '%/moothall.conf' ORDER BY seqno",
+    )
+    .fetch_all(&mut server)
+    .await
+    .unwrap();
+    assert_eq!(found, wanted);
+}
+
 /// A server of this test's own, which may be killed.
 struct Server {
     script: Child,

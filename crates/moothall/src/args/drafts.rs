@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 const DRAFT_EXAMPLES: &str = "\
 A draft is a proposal for one file. Nothing in the workspace changes before the gate has judged it;
@@ -37,11 +37,36 @@ pub(crate) struct WorkspaceFlags {
     pub(crate) json: bool,
 }
 
+/// Whether a view is kept.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HandoffFlags {
+    /// Keep a view of the drafts in `_handoff` of the workspace, for tools that read files; it is
+    /// kept until `--handoff=off`
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SWITCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on",
+        global = true
+    )]
+    pub(crate) handoff: Option<HandoffArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HandoffArg {
+    On,
+    Off,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = DRAFT_EXAMPLES)]
 pub(crate) struct DraftArgs {
     #[command(flatten)]
     pub(crate) flags: WorkspaceFlags,
+    #[command(flatten)]
+    pub(crate) view: HandoffFlags,
     /// The worker that acts; each sees its own drafts only
     #[arg(long, value_name = "NAME", default_value = "cli", global = true)]
     pub(crate) worker: String,
@@ -187,6 +212,9 @@ pub(crate) enum ReviewCommand {
     Show {
         /// The draft
         draft: String,
+        /// Show long lines to their end
+        #[arg(long)]
+        full: bool,
     },
     /// Let it be applied
     Approve(ReviewSayArgs),

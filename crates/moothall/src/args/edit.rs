@@ -7,7 +7,7 @@ use moothall_core::MicroUsd;
 use moothall_core::edit::{EditInput, MAX_ATTEMPTS};
 use moothall_core::model::ModelName;
 
-use super::{FilesFlags, RepliesFlags};
+use super::{FilesFlags, HandoffFlags, RepliesFlags};
 
 const EDIT_EXAMPLES: &str = "\
 The model reads files and proposes changes; it never writes to the folder. What it proposes becomes
@@ -48,6 +48,8 @@ pub(crate) struct EditArgs {
     /// The worker under whose name the drafts are made
     #[arg(long, value_name = "NAME", default_value = "edit")]
     pub(crate) worker: String,
+    #[command(flatten)]
+    pub(crate) view: HandoffFlags,
     /// The most that this may cost, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<MicroUsd>,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::HandoffFlags;
+
 const EXAMPLES: &str = "\
 An agent that speaks the Model Context Protocol gets tools that draft changes to files; the gate
 judges each submission before anything is written (see `moothall draft --help`). The part that
@@ -26,6 +28,8 @@ pub(crate) struct McpArgs {
     /// Whose drafts these are; each worker sees its own only
     #[arg(long, value_name = "NAME", default_value = "mcp")]
     pub(crate) worker: String,
+    #[command(flatten)]
+    pub(crate) view: HandoffFlags,
     /// The tools that are offered: those of drafts, or also `sandbox_run`, `facts` and `check`
     #[arg(long, value_enum, value_name = "SET", default_value_t = ToolsArg::Drafts)]
     pub(crate) tools: ToolsArg,
@@ -77,6 +81,8 @@ pub(crate) struct McpPartArgs {
     pub(crate) workspace: PathBuf,
     #[arg(long)]
     pub(crate) worker: String,
+    #[command(flatten)]
+    pub(crate) view: HandoffFlags,
     #[arg(long)]
     pub(crate) review_url: Option<String>,
 }

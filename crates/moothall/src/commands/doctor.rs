@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
 use moothall_sandbox::{EngineName, ProbeReport, ProbedEngine, SandboxError, choose};
-use serde_json::{Value, json};
+use moothall_server::wire::{Doctor, EngineRow, RunsKept, WayAroundRow};
 
 use self::clients::{WayAround, ways_around};
 use super::{Interruptible, block_on};
@@ -42,12 +42,17 @@ impl RunsIn {
         Ok(Self::Database { place, tls, server })
     }
 
-    fn json(&self) -> Value {
+    fn row(&self) -> RunsKept {
         match self {
-            Self::File(path) => json!({ "file": path }),
-            Self::Database { place, tls, server } => {
-                json!({ "database": place, "tls": tls, "postgresql": server })
+            Self::File(path) => {
+                RunsKept { file: Some(path.display().to_string()), ..RunsKept::default() }
             }
+            Self::Database { place, tls, server } => RunsKept {
+                database: Some(place.clone()),
+                tls: Some((*tls).to_owned()),
+                postgresql: Some(server.clone()),
+                file: None,
+            },
         }
     }
 
@@ -68,62 +73,99 @@ struct Checked {
     found: Result<ProbedEngine, SandboxError>,
 }
 
+/// What was found out about this machine.
+pub(super) struct Examined {
+    checked: Vec<Checked>,
+    chosen: Result<ProbedEngine, SandboxError>,
+    images: Vec<String>,
+    around: Vec<WayAround>,
+    runs_in: RunsIn,
+}
+
+impl Examined {
+    /// For programs, and for pages.
+    pub(super) fn report(&self) -> Doctor {
+        let chosen = self.chosen.as_ref().ok().map(|chosen| &chosen.report);
+        let around = self.around.iter().map(|way| WayAroundRow {
+            file: way.file.display().to_string(),
+            server: way.server.clone(),
+        });
+        Doctor {
+            tried_at_ms: local::now_ms(),
+            engines: self.checked.iter().map(engine_row).collect(),
+            chosen: chosen.map(|report| report.engine.to_string()),
+            class: chosen.map(|report| report.class),
+            images: self.images.clone(),
+            ways_around: around.collect(),
+            runs: self.runs_in.row(),
+        }
+    }
+}
+
 pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let around = ways_around(Path::new("."), loaded.environment.get("HOME").map(Path::new));
     if !args.json {
-        warn_of(&around);
+        warn_of(&around(&loaded));
     }
-    let policy = isolation::policy(&loaded, None, false)?;
-    let host = isolation::host(&loaded)?;
-    // Without the image nothing can be tried, and every engine would say the same.
-    host.images().find(IMAGE).map_err(isolation::failure)?;
-    let work = async {
-        // First: it takes a moment, and whoever asks about sandboxes waits for them anyway.
-        let runs_in = RunsIn::found(&loaded).await?;
-        let mut checked = Vec::new();
-        for name in EngineName::ALL {
-            if !args.json {
-                terminal::note(&format!("{DIM}trying {name} …{DIM:#}\n"));
-            }
-            let found = match host.engine(name).await {
-                Ok(engine) => host.try_out(engine, IMAGE).await,
-                Err(error) => Err(error),
-            };
-            checked.push(Checked { name, found });
+    let trying = |name: EngineName| {
+        if !args.json {
+            terminal::note(&format!("{DIM}trying {name} …{DIM:#}\n"));
         }
-        Ok::<_, CliError>((runs_in, checked))
     };
-    let Interruptible::Done(found) = block_on(work)? else {
+    let Interruptible::Done(examined) = block_on(examine(&loaded, trying))? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
-    let (runs_in, checked) = found?;
-    let probed: Vec<ProbedEngine> =
-        checked.iter().filter_map(|checked| checked.found.as_ref().ok().cloned()).collect();
-    let chosen = choose(&probed, &policy);
-    let images = host.images().list().map_err(isolation::failure)?;
-    let images: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
+    let examined = examined?;
     if args.json {
-        let report = json!({
-            "engines": checked.iter().map(engine_json).collect::<Vec<_>>(),
-            "chosen": chosen.as_ref().ok().map(|chosen| chosen.report.engine),
-            "class": chosen.as_ref().ok().map(|chosen| chosen.report.class),
-            "images": images,
-            "ways_around": around.iter().map(|way| json!({
-                "file": way.file, "server": way.server,
-            })).collect::<Vec<_>>(),
-            "runs": runs_in.json(),
-        });
-        terminal::print(&format!("{report:#}\n"))?;
+        let report = serde_json::to_string_pretty(&examined.report())
+            .map_err(|error| CliError::failed("the report cannot be written").with_source(error))?;
+        terminal::print(&format!("{report}\n"))?;
     } else {
-        let text = table(&checked, chosen.as_ref().ok(), &images) + &runs_in.line();
+        let chosen = examined.chosen.as_ref().ok();
+        let text = table(&examined.checked, chosen, &examined.images) + &examined.runs_in.line();
         terminal::print(&text)?;
     }
-    match chosen {
+    match examined.chosen {
         Ok(_) => Ok(Exit::Fine),
         Err(error) => Err(isolation::failure(error).into()),
     }
+}
+
+/// Tries every engine of this machine. That starts sandboxes, and takes its time.
+pub(super) async fn examine(
+    loaded: &Loaded,
+    mut trying: impl FnMut(EngineName),
+) -> Result<Examined, CliError> {
+    let policy = isolation::policy(loaded, None, false)?;
+    let host = isolation::host(loaded)?;
+    // Without the image nothing can be tried, and every engine would say the same.
+    host.images().find(IMAGE).map_err(isolation::failure)?;
+    // First: it takes a moment, and whoever asks about sandboxes waits for them anyway.
+    let runs_in = RunsIn::found(loaded).await?;
+    let mut checked = Vec::new();
+    for name in EngineName::ALL {
+        trying(name);
+        let found = match host.engine(name).await {
+            Ok(engine) => host.try_out(engine, IMAGE).await,
+            Err(error) => Err(error),
+        };
+        checked.push(Checked { name, found });
+    }
+    let probed: Vec<ProbedEngine> =
+        checked.iter().filter_map(|checked| checked.found.as_ref().ok().cloned()).collect();
+    let images = host.images().list().map_err(isolation::failure)?;
+    Ok(Examined {
+        chosen: choose(&probed, &policy),
+        checked,
+        images: images.into_iter().map(|image| image.name).collect(),
+        around: around(loaded),
+        runs_in,
+    })
+}
+
+fn around(loaded: &Loaded) -> Vec<WayAround> {
+    ways_around(Path::new("."), loaded.environment.get("HOME").map(Path::new))
 }
 
 /// An agent that has drafts and a shell needs no drafts.
@@ -137,26 +179,29 @@ fn warn_of(around: &[WayAround]) {
     }
 }
 
-fn engine_json(checked: &Checked) -> Value {
+fn engine_row(checked: &Checked) -> EngineRow {
+    let engine = checked.name.to_string();
     match &checked.found {
-        Ok(ProbedEngine { report, .. }) => json!({
-            "engine": report.engine,
-            "works": report.faults().is_empty(),
-            "version": report.version,
-            "class": report.class,
-            "self_tests": report.self_tests,
-            "held_by": report.held_by,
-            "limits_not_held": not_held(report),
-            "start_ms": report.start_ms,
-            "run_ms": report.run_ms,
-            "advice": advice(report),
-        }),
-        Err(error) => json!({
-            "engine": checked.name,
-            "works": false,
-            "problem": error.failure().detail,
-            "advice": isolation::hint(error),
-        }),
+        Ok(ProbedEngine { report, .. }) => EngineRow {
+            engine,
+            works: report.faults().is_empty(),
+            version: Some(report.version.clone()),
+            class: Some(report.class),
+            self_tests: Some(report.self_tests.clone()),
+            faults: Some(report.faults()),
+            held_by: Some(report.held_by.clone()),
+            limits_not_held: Some(not_held(report)),
+            start_ms: Some(report.start_ms),
+            run_ms: Some(report.run_ms),
+            advice: advice(report).map(str::to_owned),
+            problem: None,
+        },
+        Err(error) => EngineRow {
+            engine,
+            problem: Some(error.failure().detail),
+            advice: isolation::hint(error),
+            ..EngineRow::default()
+        },
     }
 }
 
@@ -181,7 +226,7 @@ fn advice(report: &ProbeReport) -> Option<&'static str> {
     }
 }
 
-fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[&str]) -> String {
+fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) -> String {
     let mut text = format!(
         "{BOLD}{:8}  {:13}  {:14}  {:>9}  {:>9}  version{BOLD:#}\n",
         "engine", "class", "state", "start", "program"

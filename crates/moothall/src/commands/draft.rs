@@ -14,7 +14,7 @@ use moothall_core::gate::{Action, Verdict};
 use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Judged};
 use serde_json::{Value, json};
 
-use self::store::{failed, id_of, open};
+use self::store::{failed, id_of, open_with_view};
 use super::words;
 use crate::args::{DraftArgs, DraftCommand, DraftWriteArgs, Global};
 use crate::error::{CliError, Exit};
@@ -24,7 +24,7 @@ use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
-    let opened = open(global, &args.flags)?;
+    let opened = open_with_view(global, &args.flags, &args.view)?;
     let worker = opened.worker(&args.worker)?;
     let (store, json) = (&opened.store, args.flags.json);
     // Old drafts are closed by whoever comes by.

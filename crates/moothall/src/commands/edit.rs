@@ -17,11 +17,11 @@ use moothall_models::{Gateway, Ledger};
 
 use self::kept::Kept;
 use self::report::Report;
-use super::draft::store::open;
+use super::draft::store::{open, open_with_view};
 use super::resume::{Found, refuse_if_over, unlocked};
 use super::run::{Audience, SharedView, View, shown, watched};
 use super::{Interruptible, files, runtime, words};
-use crate::args::{EditArgs, Global, ResumeArgs, WorkspaceFlags};
+use crate::args::{EditArgs, Global, HandoffFlags, ResumeArgs, WorkspaceFlags};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local};
@@ -59,7 +59,7 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
     kept.edit.max_tokens = kept.edit.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
     // What cannot be a run is found out before anything is made.
     workflow(&kept)?;
-    let desk = Desk::new(global, &context, kept)?;
+    let desk = Desk::new(global, &context, kept, &args.view)?;
     let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
@@ -84,7 +84,8 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
     let flags = kept.flags(Some(&kept.edit.model))?;
     let context = Context::load(global.config.as_deref(), flags)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let desk = Desk::new(global, &context, kept)?;
+    // A view is remembered by the store.
+    let desk = Desk::new(global, &context, kept, &HandoffFlags { handoff: None })?;
     let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
@@ -120,10 +121,15 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(global: &'a Global, context: &Context, kept: Kept) -> Result<Self, CliError> {
+    fn new(
+        global: &'a Global,
+        context: &Context,
+        kept: Kept,
+        view: &HandoffFlags,
+    ) -> Result<Self, CliError> {
         let gateway = Arc::new(context.gateway(&kept.edit.model, kept.recording()?)?);
         // A folder that cannot be opened is found out before a model is paid.
-        open(global, &kept.workspace_flags())?.worker(&kept.worker)?;
+        open_with_view(global, &kept.workspace_flags(), view)?.worker(&kept.worker)?;
         Ok(Self { global, gateway, kept })
     }
 

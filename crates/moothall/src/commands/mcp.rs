@@ -19,7 +19,9 @@ use moothall_server::mcp::{
 use self::http::Door;
 use super::draft::store;
 use super::runtime;
-use crate::args::{Global, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags};
+use crate::args::{
+    Global, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
+};
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, GREEN, YELLOW};
 
@@ -90,16 +92,16 @@ pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> 
     let ended = match args.part {
         McpPart::Gate => {
             let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
-            let opened = store::open(global, &flags)?;
+            let opened = store::open_with_view(global, &flags, &args.view)?;
             let worker = opened.worker(&args.worker)?.who;
             let user = opened.user();
             let terms = Terms { worker, user, review_url: args.review_url.clone() };
             let gate = Gate::new(opened.store, terms);
-            answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask))
+            answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask), || gate.leave())
         }
         McpPart::Runner => {
             let runner = runner::Runner::new(global)?;
-            answer_all(stream, RUNNER_AT_ONCE, |ask: Ask| runner.answer(ask))
+            answer_all(stream, RUNNER_AT_ONCE, |ask: Ask| runner.answer(ask), || {})
         }
     };
     ended.map_err(|error| CliError::failed("the process in front broke off").with_source(error))?;
@@ -123,6 +125,11 @@ fn start(
         McpPart::Runner => "runner",
     });
     command.arg("--workspace").arg(workspace).arg("--worker").arg(&args.worker);
+    match args.view.handoff {
+        Some(HandoffArg::On) => command.arg("--handoff=on"),
+        Some(HandoffArg::Off) => command.arg("--handoff=off"),
+        None => &mut command,
+    };
     if let Some(url) = &args.review_url {
         command.arg("--review-url").arg(url);
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use moothall_core::RunId;
 use moothall_core::consult::{Change, Consult, MAX_CHANGES, Review, Tried, What};
+use moothall_core::{NotCanonical, RunId, Sha256Hex};
 use moothall_engine::RunRecord;
 use moothall_store::RunRow;
 use serde_json::{Value, json};
@@ -29,17 +29,37 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let run_id = &row.run_id;
         refuse_others(&row)?;
-        let wanted = changes(&loaded, args)?;
-        let Changed { record, reading, said } = change(&local, run_id, wanted, args.undo).await?;
+        let undo = args.undo.then_some(Undo { seen: None });
+        let wanted = Wanted { changes: changes(&loaded, args)?, undo };
+        let Changed { record, reading, said } = change(&local, run_id, wanted).await?;
         if let Some(folder) = &args.write {
             write(&reading, folder)?;
         }
         match args.json {
-            true => terminal::print(&format!("{:#}\n", report(&record, &reading, &said)))?,
+            true => terminal::print(&format!("{:#}\n", report(&record, &reading, &said)?))?,
             false => terminal::print(&text(&record, &reading, &said))?,
         }
         Ok(Exit::Fine)
     })
+}
+
+/// What programs that ask over HTTP are told where somebody else was faster.
+pub(super) const MOVE_CHANGED: &str = "move-changed";
+
+/// What a person wants. Without anything they only look.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Each with the seal of the move that its author saw, where they say so.
+    pub(super) changes: Vec<(Change, Option<Sha256Hex>)>,
+    /// Takes back everything that was said before.
+    pub(super) undo: Option<Undo>,
+}
+
+/// The wish to take everything back.
+#[derive(Debug)]
+pub(super) struct Undo {
+    /// The seal of all changes that were seen, where somebody says so.
+    pub(super) seen: Option<Sha256Hex>,
 }
 
 /// A run after a person changed its moves.
@@ -50,7 +70,7 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    pub(super) fn report(&self) -> Value {
+    pub(super) fn report(&self) -> Result<Value, CliError> {
         report(&self.record, &self.reading, &self.said)
     }
 }
@@ -68,11 +88,11 @@ pub(super) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
 pub(super) async fn change(
     local: &Local,
     run_id: &RunId,
-    wanted: Vec<Change>,
-    undo: bool,
+    wanted: Wanted,
 ) -> Result<Changed, CliError> {
     let store = &*local.store;
-    let is_change = !wanted.is_empty() || undo;
+    let Wanted { changes, undo } = wanted;
+    let is_change = !changes.is_empty() || undo.is_some();
     // Whoever drives the run could be telling it right now.
     let _lock = match is_change {
         true => Some(local.lock(run_id).await.map_err(resume::unlocked)?),
@@ -82,44 +102,88 @@ pub(super) async fn change(
     if is_change {
         may_be_changed(&record)?;
     }
-    let mut said = match undo {
-        true => Vec::new(),
-        false => store.changes(run_id).await.map_err(local::broken)?,
-    };
-    for change in &wanted {
+    let mut said = store.changes(run_id).await.map_err(local::broken)?;
+    refuse_unseen(&record, &said, &changes, undo.as_ref())?;
+    if undo.is_some() {
+        said = Vec::new();
+    }
+    let changes: Vec<Change> = changes.into_iter().map(|(change, _)| change).collect();
+    for change in &changes {
         fits(&record, &said, change)?;
         said.push(change.clone());
     }
-    if undo {
+    if undo.is_some() {
         store.forget_changes(run_id).await.map_err(local::broken)?;
     }
-    if !wanted.is_empty() {
-        store.add_changes(run_id, wanted).await.map_err(local::broken)?;
+    if !changes.is_empty() {
+        store.add_changes(run_id, changes).await.map_err(local::broken)?;
     }
     let reading = with(&record, said.clone())?;
     Ok(Changed { record, reading, said })
 }
 
+/// Nobody overwrites unread what somebody else said meanwhile.
+fn refuse_unseen(
+    record: &RunRecord,
+    said: &[Change],
+    changes: &[(Change, Option<Sha256Hex>)],
+    undo: Option<&Undo>,
+) -> Result<(), CliError> {
+    let refused = |words: String| {
+        CliError::usage(words::line(&words))
+            .with_hint("look at it again, and change it from there")
+            .with_code(MOVE_CHANGED)
+    };
+    if let Some(seen) = undo.and_then(|undo| undo.seen.as_ref()) {
+        let all = Review { changes: said.to_vec() };
+        if all.seal().map_err(unsealed)? != *seen {
+            return Err(refused("other changes were made than you saw".to_owned()));
+        }
+    }
+    let sealed = |(change, seen): &(Change, Option<Sha256Hex>)| {
+        Some((change.what.move_id()?.to_owned(), (*seen)?))
+    };
+    let seen: BTreeMap<String, Sha256Hex> = changes.iter().filter_map(sealed).collect();
+    if seen.is_empty() {
+        return Ok(());
+    }
+    for tried in with(record, said.to_vec())?.view.proceedings.moves.values() {
+        if let Some(seal) = seen.get(&tried.proposed.move_id) {
+            tried.refuse_unseen(seal).map_err(|unseen| refused(unseen.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+fn unsealed(error: NotCanonical) -> CliError {
+    CliError::failed("a change cannot be hashed").with_source(error)
+}
+
 /// What the flags say, in a fixed order: vetoes, edits, additions.
-fn changes(loaded: &Loaded, args: &MovesArgs) -> Result<Vec<Change>, CliError> {
+fn changes(
+    loaded: &Loaded,
+    args: &MovesArgs,
+) -> Result<Vec<(Change, Option<Sha256Hex>)>, CliError> {
     let mut whats = Vec::new();
     let why = args.why.as_deref().map(str::trim).unwrap_or_default();
     for move_id in &args.veto {
-        whats.push(What::Veto { move_id: move_id.clone(), why: why.to_owned() });
+        whats.push((What::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
     }
     for EditedMove { move_id, file } in &args.edit {
-        let proposal = own_words::one_move(file)?;
-        whats.push(What::Edit { move_id: move_id.clone(), proposal });
+        let (proposal, seal) = own_words::one_move(file)?;
+        whats.push((What::Edit { move_id: move_id.clone(), proposal }, seal));
     }
     for file in &args.add {
-        whats.extend(own_words::moves(file)?.into_iter().map(|proposal| What::Add { proposal }));
+        let added = own_words::moves(file)?;
+        whats.extend(added.into_iter().map(|proposal| (What::Add { proposal }, None)));
     }
     if whats.is_empty() {
         return Ok(Vec::new());
     }
     let by = own_words::who(loaded, args.by.as_deref(), "changes the moves")?;
     let at_ms = local::now_ms();
-    Ok(whats.into_iter().map(|what| Change { by: by.clone(), at_ms, what }).collect())
+    let said = |(what, seen)| (Change { by: by.clone(), at_ms, what }, seen);
+    Ok(whats.into_iter().map(said).collect())
 }
 
 fn may_be_changed(record: &RunRecord) -> Result<(), CliError> {
@@ -187,7 +251,8 @@ fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
             CliError::failed(format!("`{}` is not the name of a file", words::line(&name)))
         })?;
         let head = format!("{} by {}", one.move_id, one.analyst);
-        files.insert(path, own_words::file_of(&head, &one.proposal)?.into_bytes());
+        let seal = tried.seal().map_err(unsealed)?;
+        files.insert(path, own_words::file_of(&head, &one.proposal, &seal)?.into_bytes());
     }
     let written = artifacts::write(folder, &files)?;
     let (many, folder) = (written.len(), folder.display());
@@ -195,25 +260,28 @@ fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn report(record: &RunRecord, reading: &Reading, said: &[Change]) -> Value {
+fn report(record: &RunRecord, reading: &Reading, said: &[Change]) -> Result<Value, CliError> {
     let moves = reading.view.proceedings.moves.values().map(|tried| {
-        json!({
+        Ok(json!({
             "move_id": tried.proposed.move_id,
             "analyst": tried.proposed.analyst,
             "title": tried.proposed.proposal.title,
             "proposal": tried.proposed.proposal,
             "said": tried.said,
+            "seal": tried.seal().map_err(unsealed)?,
             "support": tried.check.support,
             "findings": tried.check.findings,
             "similar_to": tried.similar_to,
-        })
+        }))
     });
-    json!({
+    let all = Review { changes: said.to_vec() };
+    Ok(json!({
         "run_id": record.row.run_id,
         "waits_for_person": record.waits_for_person(),
-        "moves": moves.collect::<Vec<_>>(),
+        "moves": moves.collect::<Result<Vec<_>, CliError>>()?,
         "changes": said,
-    })
+        "seal": all.seal().map_err(unsealed)?,
+    }))
 }
 
 fn text(record: &RunRecord, reading: &Reading, said: &[Change]) -> String {

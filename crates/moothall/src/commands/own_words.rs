@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use moothall_core::Sha256Hex;
 use moothall_core::consult::{MAX_ADDED_MOVES, Proposal, WrittenMove};
 use serde_json::Value;
 
@@ -16,6 +17,9 @@ const MAX_FILE_BYTES: u64 = 512 * 1024;
 /// How a file with moves is written.
 const HOW: &str =
     "a move needs a `title` and a `thesis`; `moothall moves --help` shows a whole one";
+
+/// What a file of a move says about the move that it was made of.
+const SEAL: &str = "seal";
 
 /// Who says so: as told, or whoever is logged in.
 pub(super) fn who(loaded: &Loaded, by: Option<&str>, does: &str) -> Result<String, CliError> {
@@ -51,6 +55,11 @@ fn looks_like_a_file(text: &str) -> bool {
 
 /// The moves of a file, in its order.
 pub(super) fn moves(path: &Path) -> Result<Vec<Proposal>, CliError> {
+    Ok(sealed_moves(path)?.into_iter().map(|(proposal, _)| proposal).collect())
+}
+
+/// The same, each with the seal of the move that it was made of, where the file has one.
+fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliError> {
     let text = text_of(path, "the file with moves")?;
     let shown = path.display();
     let value = value_of(path, &text)?;
@@ -81,22 +90,25 @@ pub(super) fn moves(path: &Path) -> Result<Vec<Proposal>, CliError> {
     }
     let many = list.len();
     let mut moves = Vec::new();
-    for (place, value) in (1..).zip(list) {
+    for (place, mut value) in (1..).zip(list) {
         let of = if many > 1 { format!("move {place}: ") } else { String::new() };
         let refused = |why: String| {
             let why = words::line(&why);
             CliError::usage(format!("{shown}: {of}{why}")).with_hint(HOW)
         };
+        let seal = value.as_object_mut().and_then(|table| table.remove(SEAL));
+        let seal = seal.map(serde_json::from_value).transpose();
+        let seal = seal.map_err(|_| refused(format!("`{SEAL}` is not as it was written")))?;
         let written: WrittenMove =
             serde_json::from_value(value).map_err(|error| refused(error.to_string()))?;
-        moves.push(written.proposal().map_err(|error| refused(error.to_string()))?);
+        moves.push((written.proposal().map_err(|error| refused(error.to_string()))?, seal));
     }
     Ok(moves)
 }
 
-/// The only move of a file.
-pub(super) fn one_move(path: &Path) -> Result<Proposal, CliError> {
-    let mut moves = moves(path)?;
+/// The only move of a file, and the seal of the move that it was made of, where the file has one.
+pub(super) fn one_move(path: &Path) -> Result<(Proposal, Option<Sha256Hex>), CliError> {
+    let mut moves = sealed_moves(path)?;
     match (moves.pop(), moves.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => {
@@ -107,10 +119,11 @@ pub(super) fn one_move(path: &Path) -> Result<Proposal, CliError> {
 }
 
 /// A move as a file that can be edited.
-pub(super) fn file_of(head: &str, one: &Proposal) -> Result<String, CliError> {
+pub(super) fn file_of(head: &str, one: &Proposal, seal: &Sha256Hex) -> Result<String, CliError> {
     let body = toml::to_string_pretty(&WrittenMove::from(one))
         .map_err(|error| CliError::failed("a move cannot be written").with_source(error))?;
-    Ok(format!("# {}\n{body}", words::line(head)))
+    let why = "leave it: an edit of a move that somebody changed since then is refused";
+    Ok(format!("# {}\n{SEAL} = \"{seal}\" # {why}\n{body}", words::line(head)))
 }
 
 fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {

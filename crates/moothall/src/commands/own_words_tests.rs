@@ -62,7 +62,12 @@ fn file_to_edit_is_read_back_as_the_same_move() {
         "m.json",
         r#"{"title": "A \"quoted\" one", "thesis": "a.", "actions": ["x", "y"], "cost": "3"}"#,
     );
-    let first = one_move(&path).unwrap();
-    let (_folder, again) = written("m.toml", &file_of("m1\nby analyst_1", &first).unwrap());
-    assert_eq!(one_move(&again).unwrap(), first);
+    let (first, unsealed) = one_move(&path).unwrap();
+    assert_eq!(unsealed, None);
+    let seal = Sha256Hex::of(b"as it was");
+    let file = file_of("m1\nby analyst_1", &first, &seal).unwrap();
+    let (_folder, again) = written("m.toml", &file);
+    assert_eq!(one_move(&again).unwrap(), (first, Some(seal)));
+    let (_folder, broken) = written("m.toml", &file.replace(&seal.to_string(), "mine"));
+    assert!(one_move(&broken).unwrap_err().message.contains("`seal` is not as it was written"));
 }

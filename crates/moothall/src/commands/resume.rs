@@ -11,6 +11,9 @@ use crate::args::{Global, ResumeArgs};
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
 
+/// What programs that ask over HTTP are told where somebody else has a run.
+pub(super) const RUN_BUSY: &str = "run-busy";
+
 /// A run that is about to go on, and where it is kept.
 pub(super) struct Found {
     pub(super) runtime: tokio::runtime::Runtime,
@@ -52,6 +55,7 @@ pub(super) fn unlocked(error: EngineError) -> CliError {
             let id = local::short(&run_id).to_owned();
             CliError::failed(format!("another process drives run {run_id}"))
                 .with_hint(format!("follow it: `moothall events {id} --follow`"))
+                .with_code(RUN_BUSY)
         }
         error => CliError::failed("the run cannot be driven").with_source(error),
     }

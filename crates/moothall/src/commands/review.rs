@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, Say, State, spelled_out};
 use moothall_core::gate::{Channel, unified};
-use moothall_engine::drafts::{self, ShownFile, Side};
+use moothall_engine::drafts::{self, Difference, ShownFile, Side};
 use serde_json::json;
 
 use super::draft::store::{Opened, failed, id_of, open};
@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &ReviewArgs) -> anyhow::Result<Exit> {
     let json = args.flags.json;
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
         ReviewCommand::List => list(&opened, args, json),
-        ReviewCommand::Show { draft } => show(&opened, args, draft, json),
+        ReviewCommand::Show { draft, full } => show(&opened, args, draft, *full, json),
         ReviewCommand::Approve(said) => tell(&opened, args, said, Say::Approve, json),
         ReviewCommand::Reject(said) => tell(&opened, args, said, Say::Reject, json),
         ReviewCommand::SendBack(said) => tell(&opened, args, said, Say::SendBack, json),
@@ -67,7 +67,13 @@ fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> 
     say(json, &report, &text)
 }
 
-fn show(opened: &Opened, args: &ReviewArgs, draft: &str, json: bool) -> anyhow::Result<Exit> {
+fn show(
+    opened: &Opened,
+    args: &ReviewArgs,
+    draft: &str,
+    full: bool,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let person = opened.person(args.by.as_deref())?;
     let files = opened.store.shown(&person, id_of(draft)?).map_err(failed)?;
     let submission = files.first().and_then(|file| file.draft.submission.clone());
@@ -80,10 +86,23 @@ fn show(opened: &Opened, args: &ReviewArgs, draft: &str, json: bool) -> anyhow::
             let _ = writeln!(text, "the worker says: {}", words::line(&submission.summary));
         }
     }
+    let mut hides_something = false;
     for file in &files {
-        text.push_str(&shown(file));
+        let side = |text: &Option<String>| text.clone().unwrap_or_default();
+        let compare = if full { drafts::whole_difference } else { drafts::difference };
+        let difference = compare(&side(&file.base), &side(&file.after));
+        hides_something |= difference.hides_something();
+        text.push_str(&shown(file, &difference));
     }
-    if let Some(seal) = seal {
+    if hides_something {
+        // The seal says what was shown. Without it nobody approves what they did not see.
+        let _ = writeln!(
+            text,
+            "\n{YELLOW}lines that change are longer than what is shown{YELLOW:#}\n\
+             {DIM}moothall review show {} --full shows all of them, and the seal{DIM:#}",
+            words::line(draft)
+        );
+    } else if let Some(seal) = seal {
         let digits = seal.to_string();
         let _ = writeln!(
             text,
@@ -157,7 +176,7 @@ fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError
 
 /// One file: its difference, changed parts of lines marked, findings below the lines they are
 /// about.
-fn shown(file: &ShownFile) -> String {
+fn shown(file: &ShownFile, difference: &Difference) -> String {
     let draft = &file.draft;
     let path = words::line(draft.path.as_str());
     let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
@@ -186,8 +205,7 @@ fn shown(file: &ShownFile) -> String {
             }
         }
     }
-    let side = |text: &Option<String>| text.clone().unwrap_or_default();
-    text.push_str(&difference(&side(&file.base), &side(&file.after), &mut beside));
+    text.push_str(&lines(difference, &mut beside));
     for (line, words) in beside {
         for one in words {
             let _ = writeln!(text, "  {YELLOW}line {line}: {one}{YELLOW:#}");
@@ -196,9 +214,9 @@ fn shown(file: &ShownFile) -> String {
     text
 }
 
-fn difference(base: &str, after: &str, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
+fn lines(difference: &Difference, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
     let mut text = String::new();
-    for (at, hunk) in drafts::difference(base, after).hunks.iter().enumerate() {
+    for (at, hunk) in difference.hunks.iter().enumerate() {
         if at > 0 {
             let _ = writeln!(text, "{DIM}      ⋯{DIM:#}");
         }
@@ -218,6 +236,9 @@ fn difference(base: &str, after: &str, beside: &mut BTreeMap<usize, Vec<String>>
                 let _ = write!(shown, "{DIM}… (a longer line){DIM:#}");
             }
             let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {shown}");
+            if line.no_newline {
+                let _ = writeln!(text, "        {DIM}\\ No newline at end of file{DIM:#}");
+            }
             for words in line.new.and_then(|at| beside.remove(&at)).unwrap_or_default() {
                 let _ = writeln!(text, "        {YELLOW}▲ {words}{YELLOW:#}");
             }

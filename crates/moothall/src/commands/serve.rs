@@ -3,6 +3,9 @@
 mod desk;
 mod facts;
 mod order;
+mod probing;
+mod telling;
+mod veil;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +23,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use self::desk::{Causes, ProgramDesk};
+use self::desk::ProgramDesk;
+use self::telling::Causes;
+use self::veil::Veil;
 use super::draft::store::{failed, options_of};
 use super::{committee, files, login, own_words};
 use crate::args::{AuthArg, Global, ServeArgs};
@@ -58,8 +63,10 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         let feed = Feed::new(local.store.clone());
         let watching =
             tokio::spawn(Arc::clone(&feed).watch(Timing::default(), closing.child_token()));
+        let files = committees.iter().map(|(_, file)| file.clone());
+        let veil = Veil::of(&loaded, files.chain(offline.clone()).chain(args.workspace.clone()));
         let causes = match args.auth {
-            AuthArg::Tokens => Causes::Logged,
+            AuthArg::Tokens => Causes::Logged(veil),
             AuthArg::Link | AuthArg::None => Causes::Told,
         };
         let desk = ProgramDesk::new(

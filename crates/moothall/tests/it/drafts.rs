@@ -122,6 +122,24 @@ fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
     }
 }
 
+/// The rule of the browser holds on a terminal, too: the seal belongs to what was shown.
+#[test]
+fn a_line_that_is_cut_is_approved_only_after_it_was_shown_whole() {
+    let world = world();
+    let draft = request(&world, "Makefile");
+    let hidden = format!("all:\n# {} && rm -rf build\n", "x".repeat(500));
+    write(&world, &draft, &hidden);
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let seal = json(&world, &["review", "show", &draft]).1["seal"].as_str().unwrap().to_owned();
+    let cut = run(&world, &["review", "show", &draft]).stdout;
+    assert!(!cut.contains("rm -rf") && !cut.contains(&seal[..12]), "{cut}");
+    assert!(cut.contains(&format!("moothall review show {draft} --full shows all")), "{cut}");
+    let whole = run(&world, &["review", "show", &draft, "--full"]).stdout;
+    assert!(whole.contains("rm -rf build") && whole.contains(&seal), "{whole}");
+    assert_eq!(run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]).code, Some(0));
+    assert_eq!(world.read("ws/Makefile"), hidden);
+}
+
 #[test]
 fn a_credential_is_rejected_and_printed_nowhere() {
     let world = world();

@@ -1,14 +1,17 @@
 //! `moothall edit` as a person meets it: the demonstration, a provider that plays the model, the gate
 //! and a person in between.
 
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use moothall_testkit::Behaviour;
+use moothall_testkit::{Behaviour, Fault};
 use serde_json::json;
 
 use crate::fake::Fake;
-use crate::world::{World, filtered};
+use crate::world::{Ran, World, filtered};
 
 const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n\n\nmain()\n";
 const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
@@ -106,6 +109,84 @@ fn without_waiting_a_protected_file_needs_a_person() {
     assert_eq!(report["edited"]["state"], "escalated");
     assert_eq!(report["findings"][0]["rule"], json!("path.protected"));
     assert_eq!(world.read("ws/Makefile"), "all:\n");
+}
+
+/// A provider that proposes a change, and answers nobody who reviews one until it is told to.
+fn reviewing(world: &World) -> (Fake, Arc<AtomicBool>, mpsc::Receiver<()>) {
+    let model = FAKE[3];
+    world.write_config("policy.toml", &format!("version = 1\n[review]\nmodel = \"{model}\"\n"));
+    let fake = Fake::start();
+    let (arrived, arrivals) = mpsc::channel();
+    let answers = Arc::new(AtomicBool::new(false));
+    let may = Arc::clone(&answers);
+    fake.respond_with(move |call| {
+        let is_review = call.body().to_string().contains("You review a change");
+        match (is_review, may.load(Ordering::SeqCst)) {
+            (true, false) => {
+                arrived.send(()).unwrap();
+                Fault::Hang.into()
+            }
+            (true, true) => Behaviour::text("{\"doubts\": []}"),
+            (false, _) => Behaviour::text("Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n"),
+        }
+    });
+    fake.configure(world, "");
+    (fake, answers, arrivals)
+}
+
+const SHORT: [&str; 6] = ["edit", "print one", "--path", "ws", "--file", "src/watchdog.py"];
+
+/// Starts an edit, and sends it a signal as soon as its change is being reviewed.
+fn signalled(world: &World, signal: &str, arrivals: &mpsc::Receiver<()>) -> Ran {
+    let arguments = [&SHORT[..], &FAKE[..]].concat();
+    let child = world.command(&arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(120)).unwrap();
+    let send = format!("kill -{signal} \"$0\"");
+    let sent = Command::new("sh").args(["-c", &send, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    world.ran(&arguments, child.wait_with_output().unwrap())
+}
+
+fn drafts(world: &World) -> serde_json::Value {
+    let listed = ["draft", "--workspace", "ws", "--json", "list", "--all", "--worker", "edit"];
+    let drafts = world.run(&listed).json()["drafts"].clone();
+    drafts.as_array().unwrap().iter().map(|one| one["state"].clone()).collect()
+}
+
+/// The reviewer never answers: whoever does not stop asking it does not end.
+#[test]
+fn ctrl_c_stops_a_submission_that_is_being_looked_at_and_a_new_run_goes_on() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let (_fake, answers, arrivals) = reviewing(&world);
+    let ran = signalled(&world, "INT", &arrivals);
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert_eq!(drafts(&world), json!(["editing"]));
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(0)\n");
+    answers.store(true, Ordering::SeqCst);
+    let ran = world.run(&[&SHORT[..], &FAKE[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+}
+
+#[test]
+fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let (fake, answers, arrivals) = reviewing(&world);
+    let ran = signalled(&world, "KILL", &arrivals);
+    assert_eq!(ran.code, None, "{ran}");
+    answers.store(true, Ordering::SeqCst);
+    let runs = world.run(&["runs", "--json"]).json();
+    let id = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let ran = world.run(&["resume", &id, "--config", "fake.toml"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "src/watchdog.py\n"), "{ran}");
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+    assert_eq!(drafts(&world), json!(["applied"]));
+    let calls = fake.calls();
+    let proposals = calls.iter().filter(|call| !call.body().to_string().contains("You review"));
+    assert_eq!(proposals.count(), 1);
+    assert_eq!(world.run(&["audit", "verify", "--workspace", "ws"]).code, Some(0));
 }
 
 #[test]

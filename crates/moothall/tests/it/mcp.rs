@@ -181,7 +181,7 @@ fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
     }
     let uri = format!("moothall://draft/{draft}/diff");
     let read = second.request("resources/read", json!({ "uri": uri }));
-    assert_eq!(read["error"]["message"], "there is no such resource", "{read}");
+    assert_eq!(read["error"]["message"], "there is no such draft", "{read}");
     let read = first.request("resources/read", json!({ "uri": uri }));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("+    if \"--version\" in sys.argv:"), "{text}");
@@ -376,11 +376,16 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
         "list the workspace",
         "make a folder in the workspace",
         "write the store",
+        "change the mode of a file",
+        "change the owner of a file",
+        "change an attribute of a file",
         "read a file of the system",
         "reach a network",
         "send a datagram",
         "reach a socket of another program",
         "start a program",
+        "send a signal",
+        "call the kernel by other numbers",
     ];
     assert_eq!(tried.stdout.lines().skip(1).map(str::trim).collect::<Vec<_>>(), cannot);
     // The process that serves has the same walls, and what it drafts is written by another.
@@ -445,6 +450,25 @@ fn what_is_no_message_ends_no_session() {
     client.say_raw(format!("{}\n", "[".repeat(100_000)).as_bytes());
     client.say_raw(b"\xff\xfe\n");
     assert_eq!(client.does("draft_list", &json!({}))["drafts"], json!([]));
+}
+
+/// Every one of them has the gate look at its draft again and again.
+#[test]
+fn more_calls_than_so_many_do_not_wait() {
+    let world = world();
+    let mut client = start(&world, Era::Modern);
+    let draft = client.drafts("src/watchdog.py", WITH_VERSION);
+    let arguments = json!({ "draft_id": draft, "wait_s": 300 });
+    let call = json!({ "name": "draft_status", "arguments": arguments });
+    for _ in 0..33 {
+        client.send("tools/call", call.clone());
+    }
+    // The others have minutes.
+    let refused = client.hear();
+    let words = "calls that wait: 32 are the most\nhint: ask without `wait_s`, or wait for one draft \
+                 after the other";
+    assert_eq!(refused["result"]["content"][0]["text"], words);
+    client.does("draft_discard", &json!({ "draft_id": draft }));
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn person_vetoes_edits_and_adds_before_the_debates_and_the_receipt_says_who() {
 
     assert_eq!(world.run(&["moves", &run, "--write", "drafts"]).code, Some(0));
     let draft = world.read("drafts/m2.toml");
-    assert!(draft.starts_with("# m2 by analyst_2\ntitle = \"Hold overhead flat"), "{draft}");
+    assert!(draft.starts_with("# m2 by analyst_2\nseal = \""), "{draft}");
+    assert!(draft.contains("\ntitle = \"Hold overhead flat"), "{draft}");
     let edited = draft.replace("Hold overhead flat", "Hold overhead level");
     world.write("drafts/m2.toml", &edited);
     world.write("mine.toml", MINE);

@@ -9,6 +9,7 @@ use insta::assert_snapshot;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::fake::Fake;
 use crate::world::World;
 
 /// A server that ends with the test.
@@ -348,7 +349,7 @@ fn run_is_paused_resumed_and_cancelled_over_http() {
 
 #[test]
 fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
-    let world = World::new();
+    let world = World::new().with("USER", "ada");
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
         let run = server.consult(json!({"pause_after_moves": true})).await;
@@ -357,6 +358,7 @@ fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
         let waiting = loop {
             let view = server.json(&format!("/api/runs/{run}")).await;
             if view["status"]["state"] == "paused" && view["about"]["driven"] == false {
+                assert_eq!(view["about"]["pauses_after_moves"], true);
                 break server.json(&path).await;
             }
             assert!(Instant::now() < until, "the run does not wait: {view}");
@@ -374,11 +376,67 @@ fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
         assert_eq!(edited["changes"][0]["by"], "the user of the web interface");
         // What the command shows is the same.
         assert_eq!(world.run(&["moves", &run, "--json"]).json(), edited);
+        // A file of a move knows what it was made of.
+        assert_eq!(world.run(&["moves", &run, "--write", "seen"]).code, Some(0));
+        proposal["title"] = json!("Sell it");
+        let edit = json!({"edit": {"move": "m2", "proposal": proposal}});
+        let edited = body(server.post(&path, &edit).await).await;
+        let refused = world.run(&["moves", &run, "--edit", "m2=seen/m2.toml"]);
+        assert_eq!(refused.code, Some(2), "{refused}");
+        let words = "m2 is not what you saw: meanwhile it was edited by the user of the web interface";
+        assert!(refused.stderr.contains(words), "{refused}");
         let nobody = json!({"veto": {"move": "m99", "why": ""}});
         let refused = server.post(&path, &nobody).await;
         assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
-        let undone = body(server.post(&path, &json!({"undo": {}})).await).await;
+        // Whoever saw an older move, or fewer changes, is told so and changes nothing.
+        let stale = [
+            json!({"edit": {"move": "m2", "proposal": proposal, "seal": waiting["moves"][1]["seal"]}}),
+            json!({"veto": {"move": "m2", "why": "", "seal": waiting["moves"][1]["seal"]}}),
+            json!({"undo": {"seal": waiting["seal"]}}),
+        ];
+        for change in stale {
+            let refused = server.post(&path, &change).await;
+            assert_eq!(refused.status(), StatusCode::CONFLICT, "{change}");
+            let refused = body(refused).await;
+            assert_eq!(refused["code"], "move-changed", "{refused}");
+            assert_eq!(refused["hint"], "look at it again, and change it from there");
+        }
+        assert_eq!(server.json(&path).await, edited);
+        // A change of one move does not make another one old.
+        let seen = json!({"veto": {"move": "m2", "why": "", "seal": edited["moves"][1]["seal"]}});
+        let vetoed = body(server.post(&path, &seen).await).await;
+        assert_eq!(vetoed["moves"][0]["seal"], edited["moves"][0]["seal"]);
+        let undo = json!({"undo": {"seal": vetoed["seal"]}});
+        let undone = body(server.post(&path, &undo).await).await;
         assert_eq!(undone, waiting);
+    });
+}
+
+#[test]
+fn run_that_edits_files_is_said_to_go_on_where_they_are() {
+    let world = World::new().with("USER", "ada").with("OPENAI_API_KEY", "k");
+    fs_err::create_dir(world.path("ws")).unwrap();
+    world.write("ws/notes.txt", "one\n");
+    let (fake, arrivals) = Fake::hanging();
+    fake.configure(&world, "");
+    let model = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
+    let edit = ["edit", "say two", "--path", "ws", "--file", "notes.txt"];
+    let mut child = world.command(&[&edit[..], &model].concat()).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(120)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let runs = world.run(&["runs", "--json"]).json();
+    let run = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let server = Server::start(&world, &[]);
+    runtime().block_on(async {
+        let refused = server.post(&format!("/api/runs/{run}/resume"), &json!({})).await;
+        assert_eq!(refused.status(), StatusCode::CONFLICT);
+        let refused = body(refused).await;
+        let hint = format!("in its folder: `moothall resume {}`", &run[..13]);
+        assert_eq!(
+            (&refused["code"], &refused["hint"]),
+            (&json!("resume-elsewhere"), &json!(hint))
+        );
     });
 }
 

@@ -179,6 +179,112 @@ fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
     });
 }
 
+/// Asks every address of the API, and gives back the problems.
+async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    for route in moothall_server::routes() {
+        // Streams and what signs in have no words of the program in them.
+        if route.path.ends_with("/events") || ["/login", "/api/logout"].contains(&route.path) {
+            continue;
+        }
+        let path = route.path.replace("{run}", run).replace("{ticker}", "HLXI");
+        let path = path.replace("{draft}", "drf_00000000000000000000000000000001");
+        let path = path.replace("{export}", "export.pdf").replace(['{', '}'], "");
+        let bodies = match route.path {
+            "/api/runs" | "/api/estimate" => [
+                json!({"committee": "mine"}),
+                json!({"isolation": "microvm"}),
+                json!({"ticker": "AAPL"}),
+                json!({"model": "anthropic/x"}),
+                json!({"workflow": "reflexion", "task": "print 1"}),
+            ]
+            .map(|more| {
+                let mut all = json!({
+                    "workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1, "isolation": "none",
+                });
+                all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                all
+            })
+            .to_vec(),
+            "/api/check" => vec![json!({"ticker": "AAPL", "text": "Revenue was $1."})],
+            _ => vec![json!({"seal": "0".repeat(64), "undo": {}, "move": "m1"})],
+        };
+        for body in bodies {
+            let address = format!("{}{path}", server.base);
+            let request = match route.method.as_str() {
+                "POST" => server.client.post(address).body(body.to_string()),
+                _ => server.client.get(address),
+            };
+            let request = request.header("authorization", format!("Bearer {token}"));
+            let answer = request.header("content-type", "application/json").send().await.unwrap();
+            let is_problem = answer.status().is_client_error() || answer.status().is_server_error();
+            let text = answer.text().await.unwrap();
+            if is_problem || route.path == "/api/settings" {
+                problems.push(format!("{} {path} {body}: {text}", route.method));
+            }
+        }
+    }
+    problems
+}
+
+/// Messages and hints named the files of the machine, whoever asked.
+#[test]
+fn no_answer_to_a_token_names_a_folder_of_the_machine() {
+    let world = World::new();
+    let secret = token(&world, &["--scope", "admin"]);
+    let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--isolation", "none"];
+    let ran = world.run(&[&small[..], &["--yes", "--pause-after", "moves"]].concat());
+    assert_eq!(ran.code, Some(3), "{ran}");
+    let runs = world.run(&["runs", "--json"]).json();
+    let run = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(world.run(&["committee", "new", "mine.toml"]).code, Some(0));
+    let named = world.read("mine.toml").replacen("name = \"board\"", "name = \"mine\"", 1);
+    world.write("mine.toml", &named);
+    fs_err::create_dir(world.path("recorded")).unwrap();
+    fs_err::create_dir(world.path("ws")).unwrap();
+    let more =
+        ["--committee", "mine.toml", "--offline", "recorded", "--workspace", "ws", "--by", "ada"];
+    let server = Server::start(&world, &[&["--auth", "tokens"], &more[..]].concat());
+    let root = world.root().to_str().unwrap();
+    let mut hidden = 0;
+    let mut check = |state: &str, problems: Vec<String>| {
+        assert!(problems.len() > 10, "{state}: {problems:#?}");
+        for problem in problems {
+            assert!(!problem.contains(root), "{state}: {problem}");
+            hidden += usize::from(problem.contains('…'));
+        }
+    };
+    runtime().block_on(async {
+        check("as it is", problems(&server, &secret, &run).await);
+        fs_err::remove_file(world.path("mine.toml")).unwrap();
+        fs_err::remove_dir(world.path("recorded")).unwrap();
+        check("without its files", problems(&server, &secret, &run).await);
+        world.write_config("keys.toml", "anthropic = [");
+        check("with keys that cannot be read", problems(&server, &secret, &run).await);
+        world.write_config("moothall.toml", "nothing = \"known\"");
+        check("with a configuration that is none", problems(&server, &secret, &run).await);
+    });
+    assert!(hidden > 0, "nothing that was provoked names a folder");
+}
+
+#[test]
+fn sandboxes_are_tried_for_administrators_of_the_server_only() {
+    let world = World::new();
+    let admin = token(&world, &["--scope", "admin"]);
+    let runner = token(&world, &["--scope", "run"]);
+    let server = Server::start(&world, &["--auth", "tokens"]);
+    runtime().block_on(async {
+        let refused = server.get(&runner, "/api/doctor").await;
+        assert_eq!(refused.status(), 403);
+        // Without an image there is nothing to try, and the cure is told.
+        let answer = server.get(&admin, "/api/doctor").await;
+        assert_eq!(answer.status(), 409);
+        let problem = body(answer).await;
+        assert_eq!(problem["code"], "no-sandbox");
+        assert_eq!(problem["hint"], "build it: `moothall image build python`");
+    });
+}
+
 /// A collector of spans on a port of its own: plain sockets, no code of ours.
 fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

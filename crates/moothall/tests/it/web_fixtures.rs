@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use moothall_core::{Envelope, SequencedEvent};
 use serde_json::Value;
 
+use crate::fake::Fake;
 use crate::world::World;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/fixtures");
@@ -43,7 +44,13 @@ fn check(name: &str, arguments: &[&str]) {
     let world = World::new();
     let ran = world.run(arguments);
     assert!(ran.code.is_some_and(|code| code == 0 || code == 3), "{ran}");
-    let lines: String = told(&world)
+    check_told(name, &world);
+}
+
+/// Compares what the run in `world` tells with what is committed.
+#[track_caller]
+fn check_told(name: &str, world: &World) {
+    let lines: String = told(world)
         .iter()
         .map(|envelope| serde_json::to_string(envelope).unwrap() + "\n")
         .collect();
@@ -81,4 +88,27 @@ fn consultation_of_the_web_fixtures_is_what_the_program_tells() {
 #[test]
 fn paused_consultation_of_the_web_fixtures_is_what_the_program_tells() {
     check("paused", &[&SMALL[..], &["--pause-after", "moves"]].concat());
+}
+
+#[test]
+fn cancelled_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+    let world = World::new();
+    let ran = world.run(&[&SMALL[..], &["--pause-after", "moves"]].concat());
+    assert_eq!(ran.code, Some(3), "{ran}");
+    let runs = world.run(&["runs", "--json"]).json();
+    let cancelled = world.run(&["cancel", runs["runs"][0]["run_id"].as_str().unwrap()]);
+    assert_eq!(cancelled.code, Some(0), "{cancelled}");
+    check_told("cancelled", &world);
+}
+
+#[test]
+fn failed_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+    let fake = Fake::saying("");
+    let world = World::new();
+    fake.configure(&world, "");
+    let more = ["--config", "fake.toml", "--model", "ollama/qwen3", "--source", "synthetic"];
+    let consult = ["consult", "HLXI", "--moves", "4", "--isolation", "none", "--yes"];
+    let ran = world.run(&[&consult[..], &more].concat());
+    assert_eq!(ran.code, Some(4), "{ran}");
+    check_told("failed", &world);
 }

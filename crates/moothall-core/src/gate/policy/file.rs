@@ -50,6 +50,7 @@ pub(super) struct LimitsFile {
     draft_ttl: Option<String>,
     escalation_ttl: Option<String>,
     gate_timeout: Option<String>,
+    max_looks_per_hour: Option<usize>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -162,6 +163,7 @@ impl LimitsFile {
         least.take("escalation_ttl", &mut limits.escalation_ttl_ms, ttl);
         let timeout = ms("gate_timeout", self.gate_timeout)?;
         least.take("gate_timeout", &mut limits.gate_timeout_ms, timeout);
+        least.take("max_looks_per_hour", &mut limits.max_looks_per_hour, self.max_looks_per_hour);
         Ok(())
     }
 }

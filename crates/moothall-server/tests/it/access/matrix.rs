@@ -43,6 +43,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/tickers", "read"),
     ("GET", "/api/committees", "read"),
     ("GET", "/api/settings", "read"),
+    ("GET", "/api/doctor", "admin of the server"),
     ("GET", "/api/drafts", "read of the server"),
     ("GET", "/api/drafts/events", "read of the server"),
     ("GET", "/api/drafts/{draft}", "read of the server"),

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use moothall_core::model::{ModelReply, ModelRequest};
 use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, Labels};
 use moothall_engine::drafts::{Checker, Reviewer};
 use moothall_models::{Ledger, RecordingMode};
 use moothall_sandbox::{EngineName, Executed};
+use tokio_util::sync::CancellationToken;
 
-use crate::commands::runtime;
+use crate::commands::{let_clean_up, runtime};
 use crate::config;
 use crate::context::Context;
 use crate::error::CliError;
@@ -28,8 +30,9 @@ impl Checker for HostChecker {
         engine: Option<&str>,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
+        stop: &CancellationToken,
     ) -> Result<Execution, String> {
-        alone(async {
+        alone(stop, async {
             let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
             let mut policy = isolation::policy(&loaded, None, false)?;
             if let Some(named) = engine {
@@ -54,28 +57,47 @@ impl Checker for HostChecker {
     }
 }
 
-/// Asks through the gateway of the user's configuration.
+/// Asks through the gateway of the user's configuration, out of one budget.
 #[derive(Debug)]
 pub(super) struct GatewayReviewer {
-    pub(super) config: Option<PathBuf>,
+    config: Option<PathBuf>,
+    ledger: OnceLock<Ledger>,
+}
+
+impl GatewayReviewer {
+    pub(super) fn new(config: Option<PathBuf>) -> Self {
+        Self { config, ledger: OnceLock::new() }
+    }
 }
 
 impl Reviewer for GatewayReviewer {
-    fn ask(&self, request: &ModelRequest) -> Result<ModelReply, String> {
-        alone(async {
+    fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String> {
+        alone(stop, async {
             let context = Context::load(self.config.as_deref(), toml::Table::new())?;
             let gateway = context.gateway(&request.model, RecordingMode::Off)?;
-            let ledger = Ledger::new(context.budget());
-            let report = gateway.call(request, &ledger, None).await;
+            let ledger = self.ledger.get_or_init(|| Ledger::new(context.budget()));
+            let report = gateway.call(request, ledger, None).await;
             report.result.map_err(|failure| CliError::failed(failure.to_string()))
         })
     }
 }
 
-/// Does async work on a thread of its own: whoever opened the store may be inside a runtime.
-fn alone<T: Send>(work: impl Future<Output = Result<T, CliError>> + Send) -> Result<T, String> {
+/// Does async work on a thread of its own, until it is done or stopped: whoever opened the store
+/// may be inside a runtime.
+fn alone<T: Send>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, CliError>> + Send,
+) -> Result<T, String> {
+    let until_stopped = || {
+        let runtime = runtime()?;
+        let done = runtime.block_on(stop.run_until_cancelled(work));
+        done.unwrap_or_else(|| {
+            let_clean_up(&runtime);
+            Err(CliError::failed("it was stopped"))
+        })
+    };
     let done = std::thread::scope(|scope| {
-        scope.spawn(|| runtime()?.block_on(work)).join().map_err(|_| "it panicked".to_owned())
+        scope.spawn(until_stopped).join().map_err(|_| "it panicked".to_owned())
     })?;
     done.map_err(|error| match &error.hint {
         Some(hint) => format!("{}; {hint}", error.words()),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use moothall_core::drafts::{Client, DraftId, Principal, Refusal};
-use moothall_engine::drafts::{Caller, DraftError, DraftStore, Options, workspace_id};
+use moothall_core::drafts::{Client, DraftId, Principal, Refusal, VIEW};
+use moothall_engine::drafts::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
 
 use super::looking::{GatewayReviewer, HostChecker};
-use crate::args::{Global, WorkspaceFlags};
+use crate::args::{Global, HandoffArg, HandoffFlags, WorkspaceFlags};
 use crate::commands::own_words;
 use crate::config::{self, Loaded};
 use crate::error::{CliError, Exit};
@@ -52,7 +52,7 @@ pub(in crate::commands) fn options_of(
     let mut options = Options::new(workspace, state);
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
     options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
-    options.reviewer = Some(Box::new(GatewayReviewer { config: global.config.clone() }));
+    options.reviewer = Some(Box::new(GatewayReviewer::new(global.config.clone())));
     Ok(options)
 }
 
@@ -60,7 +60,21 @@ pub(in crate::commands) fn open(
     global: &Global,
     flags: &WorkspaceFlags,
 ) -> Result<Opened, CliError> {
-    let (options, loaded) = options(global, flags)?;
+    open_with_view(global, flags, &HandoffFlags { handoff: None })
+}
+
+/// Opens the store, and does what was asked for about the view.
+pub(in crate::commands) fn open_with_view(
+    global: &Global,
+    flags: &WorkspaceFlags,
+    view: &HandoffFlags,
+) -> Result<Opened, CliError> {
+    let (mut options, loaded) = options(global, flags)?;
+    options.handoff = match view.handoff {
+        None => Handoff::AsBefore,
+        Some(HandoffArg::On) => Handoff::Keep,
+        Some(HandoffArg::Off) => Handoff::End,
+    };
     let store = DraftStore::open(options).map_err(failed)?;
     Ok(Opened { store, loaded })
 }
@@ -110,6 +124,9 @@ pub(in crate::commands) fn failed(error: DraftError) -> CliError {
         }
         DraftError::Refused(Refusal::Author) => {
             Some("somebody else reviews it, or the policy says `author_may_approve = true`")
+        }
+        DraftError::File { path, .. } if path.starts_with(VIEW) => {
+            Some("move it away: what is in `_handoff` besides the task's contract is generated")
         }
         DraftError::File { why: "there is no such file", .. } => {
             Some("`--new` opens a draft of a file that does not exist yet")

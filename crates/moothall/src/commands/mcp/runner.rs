@@ -1,8 +1,11 @@
 //! The runner: commands of this program, run for an agent that may not run anything.
 
+use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use moothall_server::mcp::{
     Answer, Ask, CheckTextArgs, CheckTextOut, FactsArgs, FactsOut, SandboxRunArgs, SandboxRunOut,
@@ -14,12 +17,16 @@ use serde_json::Value;
 use crate::args::Global;
 use crate::error::CliError;
 
+/// The most commands that are begun within an hour: an agent in a circle is told so.
+const MOST_PER_HOUR: usize = 240;
+const HOUR: Duration = Duration::from_secs(60 * 60);
 /// The most that is read of what a command prints.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
 pub(super) struct Runner {
     program: PathBuf,
     config: Option<PathBuf>,
+    begun: Mutex<VecDeque<Instant>>,
 }
 
 /// What a command came to.
@@ -32,13 +39,20 @@ impl Runner {
     pub(super) fn new(global: &Global) -> Result<Self, CliError> {
         let program = std::env::current_exe()
             .map_err(|error| CliError::failed("this program cannot be found").with_source(error))?;
-        Ok(Self { program, config: global.config.clone() })
+        Ok(Self { program, config: global.config.clone(), begun: Mutex::default() })
     }
 
     pub(super) fn answer(&self, ask: Ask) -> Answer {
         let Ask::Call { tool, arguments, .. } = ask else {
             return Answer::Broken { words: "the runner holds no drafts".to_owned() };
         };
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if !begin(&mut begun, Instant::now()) {
+            let words = format!("commands within an hour: {MOST_PER_HOUR} are the most");
+            let hint = "go on without, or wait a while".to_owned();
+            return Answer::Refused { words, hint: Some(hint) };
+        }
+        drop(begun);
         let arguments = Value::Object(arguments);
         let answered = match tool {
             ToolName::SandboxRun => read(arguments).and_then(|args| self.sandbox_run(&args)),
@@ -101,6 +115,16 @@ impl Runner {
     }
 }
 
+/// Counts a beginning; `false`: there were as many as there may be.
+fn begin(begun: &mut VecDeque<Instant>, now: Instant) -> bool {
+    begun.retain(|at| now.duration_since(*at) < HOUR);
+    let may = begun.len() < MOST_PER_HOUR;
+    if may {
+        begun.push_back(now);
+    }
+    may
+}
+
 fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
     serde_json::from_value(arguments)
         .map_err(|error| format!("the arguments cannot be used: {error}"))
@@ -135,3 +159,7 @@ fn finish(mut command: Command, input: &str) -> Result<Ran, String> {
 fn value_of(ran: &Ran) -> Result<Value, String> {
     serde_json::from_str(&ran.stdout).map_err(|_| ran.stderr.trim().to_owned())
 }
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

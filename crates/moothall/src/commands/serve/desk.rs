@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_core::access::Excess;
 use moothall_core::consult::{Change, Committee, Consult, What};
+use moothall_core::edit::EditWorkflow;
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::Reflexion;
 use moothall_core::report::Paper;
@@ -16,8 +16,8 @@ use moothall_core::report::document::Document;
 use moothall_engine::{Ended, EngineError, cancel};
 use moothall_models::Budget;
 use moothall_server::wire::{
-    ChangeMoves, CheckText, CommitteeList, FactsQuery, ResumeRun, Settings, StartConsult, StartRun,
-    TickerList,
+    ChangeMoves, CheckText, CommitteeList, Doctor, FactsQuery, ResumeRun, Settings, StartConsult,
+    StartRun, TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode};
 use moothall_store::{Admission, NewRun, Once, RunRow, Store, StoredEvent, Terms, Wish};
@@ -25,14 +25,15 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
+use super::probing::Probing;
+use super::telling::{Causes, RESUME_ELSEWHERE, beyond};
 use super::{facts as known, order};
 use crate::args::EngineArg;
 use crate::commands::check::Checked;
 use crate::commands::resume::unlocked;
 use crate::commands::{consult, facts, moves, run};
 use crate::context::{Context, Flags};
-use crate::error::{CliError, Exit};
-use crate::isolation::NO_SANDBOX;
+use crate::error::CliError;
 use crate::local::{self, DriverLock, Local, now_ms};
 use crate::notice::{self, News};
 use crate::pace::Pace;
@@ -54,6 +55,7 @@ pub(super) struct ProgramDesk {
     committees: Vec<(Committee, PathBuf)>,
     engine: EngineArg,
     driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
+    probing: Probing,
 }
 
 impl std::fmt::Debug for ProgramDesk {
@@ -62,14 +64,6 @@ impl std::fmt::Debug for ProgramDesk {
             .field("driving", &self.driving().keys())
             .finish_non_exhaustive()
     }
-}
-
-/// Whether whoever asks hears why something failed below. Causes name files and folders of this
-/// machine, which are its user's to know and nobody else's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Causes {
-    Told,
-    Logged,
 }
 
 /// A run that can be driven, of either kind.
@@ -118,7 +112,20 @@ impl ProgramDesk {
         engine: EngineArg,
     ) -> Self {
         let (driving, causes, committees) = (Mutex::default(), Causes::Told, Vec::new());
-        Self { config, local, feed, model, offline, pace, engine, causes, committees, driving }
+        let probing = Probing::default();
+        Self {
+            config,
+            local,
+            feed,
+            model,
+            offline,
+            pace,
+            engine,
+            causes,
+            committees,
+            driving,
+            probing,
+        }
     }
 
     /// The same, for callers who may or may not hear causes.
@@ -132,7 +139,7 @@ impl ProgramDesk {
     }
 
     fn problem(&self, error: CliError) -> Problem {
-        problem(error, self.causes)
+        self.causes.problem(&error)
     }
 
     /// Configuration and keys as they are now: whoever sets a key need not start the server again.
@@ -283,6 +290,7 @@ impl ProgramDesk {
                 let opened = Box::pin(run::Opened::again(&context, kept, &row)).await?;
                 (context, Opened::Code(Box::new(opened)))
             }
+            EditWorkflow::NAME => return Err(goes_on_in_its_folder(&row)),
             other => {
                 let words = format!("the run is a `{other}`, which cannot go on");
                 return Err(CliError::usage(words));
@@ -339,20 +347,11 @@ impl Desk for ProgramDesk {
         Box::pin(async move {
             let changed = async {
                 moves::refuse_others(&row)?;
-                let (wanted, undo) = match change {
-                    None => (Vec::new(), false),
-                    Some((ChangeMoves::Undo {}, _)) => (Vec::new(), true),
-                    Some((ChangeMoves::Veto { move_id, why }, by)) => {
-                        let why = why.trim().to_owned();
-                        (vec![said(by, What::Veto { move_id, why })], false)
-                    }
-                    Some((ChangeMoves::Edit { move_id, proposal }, by)) => {
-                        (vec![said(by, What::Edit { move_id, proposal })], false)
-                    }
-                };
-                moves::change(&self.local, &row.run_id, wanted, undo).await
+                moves::change(&self.local, &row.run_id, change.map(wanted).unwrap_or_default())
+                    .await
             };
-            changed.await.map(|changed| changed.report()).map_err(|error| self.problem(error))
+            let report = changed.await.and_then(|changed| changed.report());
+            report.map_err(|error| self.problem(error))
         })
     }
 
@@ -407,7 +406,15 @@ impl Desk for ProgramDesk {
     fn settings(&self) -> DeskFuture<'_, Settings> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
-            Ok(known::settings(&context, self.model.as_ref(), self.offline.is_some(), self.pace))
+            let offline = self.offline.is_some();
+            Ok(known::settings(&context, self.model.as_ref(), offline, self.pace, &self.causes))
+        })
+    }
+
+    fn doctor(&self) -> DeskFuture<'_, Doctor> {
+        Box::pin(async move {
+            let found = self.probing.ask(self.config.clone()).await;
+            found.map_err(|error| self.problem(error))
         })
     }
 
@@ -437,46 +444,29 @@ impl Desk for ProgramDesk {
     }
 }
 
-fn said(by: String, what: What) -> Change {
-    Change { by, at_ms: now_ms(), what }
-}
-
-/// What a token does not allow now. Nobody knows when a run ends; a minute is a fair time to ask again.
-fn beyond(excess: Excess) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
-        .with_hint(excess.hint())
-        .retry_after(60)
-}
-
-/// An error of the program as an answer.
-fn problem(error: CliError, causes: Causes) -> Problem {
-    let (status, code) = match error.exit {
-        Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
-        Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
-            (StatusCode::CONFLICT, "refused")
+/// What a request wants about moves, and who.
+fn wanted((change, by): (ChangeMoves, String)) -> moves::Wanted {
+    let said = |what, seal| moves::Wanted {
+        changes: vec![(Change { by, at_ms: now_ms(), what }, seal)],
+        undo: None,
+    };
+    match change {
+        ChangeMoves::Undo { seal } => {
+            moves::Wanted { changes: Vec::new(), undo: Some(moves::Undo { seen: seal }) }
         }
-        Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, "failed"),
-    };
-    let status = match error.code {
-        Some("unknown-ticker") => StatusCode::NOT_FOUND,
-        Some(NO_SANDBOX) => StatusCode::CONFLICT,
-        _ => status,
-    };
-    let words = match causes {
-        Causes::Told => error.words(),
-        Causes::Logged => {
-            let words = error.words();
-            tracing::warn!(target: "moothall::serve", error = words, "a request was refused");
-            error.to_string()
+        ChangeMoves::Veto { move_id, why, seal } => {
+            said(What::Veto { move_id, why: why.trim().to_owned() }, seal)
         }
-    };
-    let problem = Problem::new(status, error.code.unwrap_or(code), words);
-    match &error.hint {
-        Some(hint) => problem.with_hint(hint),
-        None => problem,
+        ChangeMoves::Edit { move_id, proposal, seal } => {
+            said(What::Edit { move_id, proposal }, seal)
+        }
     }
 }
 
-#[cfg(test)]
-#[path = "desk_tests.rs"]
-mod tests;
+/// A server has no folder to edit in but those that it was given, and the run may be of another.
+fn goes_on_in_its_folder(row: &RunRow) -> CliError {
+    let id = local::short(&row.run_id);
+    CliError::usage("a run that edits files goes on where they are, not in a server")
+        .with_hint(format!("in its folder: `moothall resume {id}`"))
+        .with_code(RESUME_ELSEWHERE)
+}

@@ -11,6 +11,7 @@ use moothall_server::wire::{
     CommitteeList, CommitteeRow, KeyRow, SeatRow, Settings, TickerList, TickerRow,
 };
 
+use super::telling::Causes;
 use crate::commands::facts;
 use crate::config::{EngineChoice, Loaded};
 use crate::context::Context;
@@ -114,6 +115,7 @@ pub(super) fn settings(
     usual_model: Option<&moothall_core::model::ModelName>,
     offline: bool,
     pace: Pace,
+    causes: &Causes,
 ) -> Settings {
     let loaded = &context.loaded;
     let config = &loaded.resolved.config;
@@ -122,14 +124,14 @@ pub(super) fn settings(
         provider: provider.name.clone(),
         needed: provider.needs_key(),
         present: context.keys.get(&provider.name).is_some(),
-        hint: context.keys.hint(&provider.name).map(str::to_owned),
+        hint: context.keys.hint(&provider.name).map(|hint| causes.hint(hint)),
         default_model: provider.default_model.clone(),
     });
     let images = ImageStore::at(isolation::images(loaded)).list().unwrap_or_default();
     Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         model: model.as_ref().ok().map(ToString::to_string),
-        model_problem: model.err().map(|error| error.words()),
+        model_problem: model.err().map(|error| causes.words(&error)),
         keys: keys.collect(),
         contact: config.evidence.contact.is_some(),
         offline,

@@ -1,0 +1,214 @@
+//! What drafts cost: the gate beside `git diff --no-index`, writing a draft beside a plain write that
+//! is flushed, and a journal with many drafts in it. Edits come as a model gives them: an answer that
+//! has to be read first.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use moothall_core::drafts::{Principal, State};
+use moothall_core::edit::read_change;
+use moothall_core::gate::Action;
+use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
+use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
+
+use crate::{machine, say};
+
+/// The promises of SPECIFICATION.md.
+const GATE_P99: Duration = Duration::from_millis(100);
+const WRITE_P99: Duration = Duration::from_millis(20);
+const WHOLE_P95: Duration = Duration::from_secs(5);
+const OPEN: Duration = Duration::from_secs(5);
+
+const LINES: usize = 2_000;
+/// Kept in memory where that is a file system: a journal is flushed with every record, and reading
+/// it is what is measured.
+const IN_MEMORY: &str = "/dev/shm";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Fewer edits, and fails only when the promise is broken by a wide margin
+    #[arg(long)]
+    short: bool,
+}
+
+struct Plan {
+    edits: usize,
+    drafts: usize,
+    /// How far beyond the promise a result may be before it fails: short runs are noisy.
+    slack: u32,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let plan = match args.short {
+        true => Plan { edits: 60, drafts: 500, slack: 10 },
+        false => Plan { edits: 500, drafts: 10_000, slack: 1 },
+    };
+    say(&format!("gate benchmark on {}", machine::description()));
+    let kept = [edits(&plan)?, journal(&plan)?];
+    if kept.contains(&false) {
+        bail!("the promise is broken");
+    }
+    Ok(())
+}
+
+/// How long each of many took.
+#[derive(Debug, Default)]
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn of<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let done = work()?;
+        self.0.push(begun.elapsed());
+        Ok(done)
+    }
+
+    fn at(&mut self, percent: usize) -> Duration {
+        self.0.sort_unstable();
+        self.0
+            .get(self.0.len() * percent / 100)
+            .or_else(|| self.0.last())
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn shown(&mut self) -> String {
+        let ms = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1e3);
+        format!("p50 {:>5} p99 {:>5} ms", ms(self.at(50)), ms(self.at(99)))
+    }
+}
+
+/// Whether the promises about edits hold.
+fn edits(plan: &Plan) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let (workspace, plain) = (folder.path().join("ws"), folder.path().join("plain"));
+    fs_err::create_dir(&workspace)?;
+    let file = workspace.join("a.py");
+    fs_err::write(&file, source(0))?;
+    let store = DraftStore::open(Options::new(workspace, folder.path().join("state")))?;
+    let worker = Caller::new(Principal::worker("bench"));
+    let [mut writes, mut gates, mut whole, mut flushed, mut diffs] =
+        [(); 5].map(|()| Times::default());
+    let (mut unreadable, mut violations) = (0, 0);
+    for at in 1..=plan.edits {
+        let begun = Instant::now();
+        let (draft, text) = store.request(&worker, &format!("t{at}"), "a.py", Existing::Must)?;
+        let texts = [(draft.path.clone(), text.clone())].into();
+        let Ok(change) = read_change(&answer(at), &texts) else {
+            unreadable += 1;
+            continue;
+        };
+        let new = change.files.get(&draft.path).cloned().flatten().context("another file")?;
+        let edit = Edit::Content(new.clone());
+        writes.of(|| Ok(store.write(&worker, draft.id, edit, None)?))?;
+        let judged = gates.of(|| Ok(store.check(&worker, &[draft.id])?))?;
+        whole.0.push(begun.elapsed());
+        ensure!(judged.verdict.action == Action::Allow, "edit {at}: {:?}", judged.verdict);
+        // Nothing is in the workspace before the gate has said yes to it.
+        violations += usize::from(fs_err::read_to_string(&file)? != text);
+        flushed.of(|| write_and_flush(&plain, new.as_bytes()))?;
+        diffs.of(|| git_diff(&file, &plain))?;
+        let submitted = store.submit(&worker, &[draft.id], &change.summary)?;
+        let applied = submitted.drafts.iter().all(|one| one.state == State::Applied);
+        violations += usize::from(!applied || fs_err::read_to_string(&file)? != new);
+    }
+    let p95 = whole.at(95);
+    say(&format!(
+        "{} edits of {LINES} lines: {unreadable} unreadable, {violations} violations; read, write and check p95 {:.0} ms (promise: {} s)",
+        plan.edits,
+        p95.as_secs_f64() * 1e3,
+        WHOLE_P95.as_secs()
+    ));
+    say(&format!(
+        "gate   {}   git diff --no-index    {}   (promise: p99 below {} ms)",
+        gates.shown(),
+        diffs.shown(),
+        GATE_P99.as_millis()
+    ));
+    say(&format!(
+        "write  {}   plain write and flush  {}   (promise: p99 below {} ms)",
+        writes.shown(),
+        flushed.shown(),
+        WRITE_P99.as_millis()
+    ));
+    Ok(violations == 0
+        && unreadable * 100 < plan.edits
+        && p95 < WHOLE_P95 * plan.slack
+        && gates.at(99) < GATE_P99 * plan.slack
+        && writes.at(99) < WRITE_P99 * plan.slack)
+}
+
+/// Whether a journal of many drafts is read fast enough to be all there is.
+fn journal(plan: &Plan) -> Result<bool> {
+    let in_memory = Path::new(IN_MEMORY);
+    let folder = match in_memory.is_dir() {
+        true => tempfile::tempdir_in(in_memory)?,
+        false => tempfile::tempdir()?,
+    };
+    let (workspace, state) = (folder.path().join("ws"), folder.path().join("state"));
+    fs_err::create_dir(&workspace)?;
+    fs_err::write(workspace.join("a.py"), "a = 0\n")?;
+    let options = || Options::new(workspace.clone(), state.clone());
+    let store = DraftStore::open(options())?;
+    let worker = Caller::new(Principal::worker("bench"));
+    for at in 1..=plan.drafts {
+        let (draft, _) = store.request(&worker, &format!("t{at}"), "a.py", Existing::Must)?;
+        store.write(&worker, draft.id, Edit::Content(format!("a = {at}\n")), None)?;
+        store.submit(&worker, &[draft.id], "counts")?;
+    }
+    let records = store.head()?.seq;
+    drop(store);
+    let begun = Instant::now();
+    let store = DraftStore::open(options())?;
+    let opened = begun.elapsed();
+    let mut lists = Times::default();
+    for _ in 0..20 {
+        let listed = lists.of(|| Ok(store.list(&worker)?))?;
+        ensure!(listed.len() == plan.drafts, "{} of {} drafts", listed.len(), plan.drafts);
+    }
+    say(&format!(
+        "journal of {} drafts, {records} records: opened in {:.0} ms (promise: {} s), listed in p50 {:.1} ms",
+        plan.drafts,
+        opened.as_secs_f64() * 1e3,
+        OPEN.as_secs(),
+        lists.at(50).as_secs_f64() * 1e3
+    ));
+    Ok(opened < OPEN * plan.slack)
+}
+
+/// A source file of this many lines, of which one is changed.
+fn source(changed: usize) -> String {
+    let line = |at: usize| match at == changed % LINES {
+        true => format!("    total_{at} = compute({at}, {changed})\n"),
+        false => format!("    value_{at} = compute({at}, other={})\n", at * 7),
+    };
+    (0..LINES).map(line).collect()
+}
+
+/// As a model answers: prose, and a block that names its file.
+fn answer(at: usize) -> ModelReply {
+    ModelReply {
+        text: format!("Changes a line.\n\n```python a.py\n{}```\n", source(at)),
+        stop: StopReason::End,
+        model: "script".to_owned(),
+        usage: Usage::default(),
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: None,
+    }
+}
+
+fn write_and_flush(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = fs_err::File::create(path)?;
+    std::io::Write::write_all(&mut file, bytes)?;
+    Ok(file.sync_all()?)
+}
+
+fn git_diff(old: &Path, new: &Path) -> Result<()> {
+    let git = ["diff", "--no-index", "--quiet"];
+    let status = Command::new("git").args(git).args([old, new]).status()?;
+    // 1 says that they differ.
+    ensure!(matches!(status.code(), Some(0 | 1)), "git diff failed");
+    Ok(())
+}

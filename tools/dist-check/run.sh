@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Tries what `cargo xtask dist` made as somebody who downloaded it does: the program alone in an empty folder, an empty home, no settings.
+#
+#   tools/dist-check/run.sh FOLDER    the folder that it made, with or without images.tar
+set -euo pipefail
+
+made=$(realpath "$1")
+scratch=$(mktemp -d)
+server=
+trap '[[ -z $server ]] || kill "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+mkdir "$scratch/home" "$scratch/empty"
+
+fail() {
+    echo "dist-check: $*" >&2
+    exit 1
+}
+
+# moothall ARGUMENTS…: the program as its new owner starts it.
+moothall() {
+    env -i HOME="$scratch/home" PATH="$PATH" NO_COLOR=1 ./moothall "$@"
+}
+
+echo "-- every file is what its checksum says, and every file has one"
+cd "$made"
+sha256sum --check --strict --quiet SHA256SUMS
+listed=$(sed 's/^[0-9a-f]* [ *]//' SHA256SUMS | sort)
+[[ $listed == "$(find . -mindepth 1 ! -name SHA256SUMS -printf '%P\n' | sort)" ]] || fail "SHA256SUMS does not list every file"
+for name in moothall Containerfile LICENSE-APACHE LICENSE-MIT; do
+    [[ -f $name ]] || fail "$name is missing"
+done
+
+cp moothall "$scratch/empty"
+cd "$scratch/empty"
+echo "-- $(moothall --version), alone in an empty folder"
+foreign=$(ldd moothall | awk '{ print $1 }' | grep --invert-match --extended-regexp '^(linux-vdso|libc|libm|libgcc_s|/lib64/ld-linux-x86-64)\.so' || true)
+[[ -z $foreign ]] || fail "it needs libraries that not every Linux has: $foreign"
+
+walls=()
+if [[ -f $made/images.tar ]]; then
+    echo "-- images"
+    moothall image import "$made/images.tar"
+    moothall image verify
+    echo "-- doctor"
+    moothall doctor
+else
+    echo "-- no images came with it, so debates go without a sandbox"
+    walls=(--isolation none)
+fi
+
+echo "-- a consultation"
+moothall consult HLXI --model demo "${walls[@]}" --memo memo.md >ranked 2>told || { cat told >&2; fail "the consultation failed"; }
+head --lines 6 ranked
+class=$(sed --quiet 's/.*debated in class \([a-z-]*\).*/\1/p' told)
+echo "debated in class $class"
+[[ -s memo.md ]] || fail "there is no memo"
+[[ ${#walls[@]} -gt 0 || $class != none ]] || fail "the debates had no sandbox: $(<told)"
+
+echo "-- the server and its pages"
+export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 # nothing of this leaves the machine
+env -i HOME="$scratch/home" PATH="$PATH" ./moothall serve --auth none --addr 127.0.0.1:0 --model demo >address 2>told &
+server=$!
+until [[ -s address ]]; do
+    kill -0 "$server" || fail "the server did not start: $(<told)"
+    sleep 0.05
+done
+base=$(<address)
+[[ $(curl --silent --fail "$base/healthz") == ok ]] || fail "the server is not well"
+curl --silent --fail "$base/" >page
+script=$(sed --quiet 's/.*<script[^>]* src="\([^"]*\)".*/\1/p' page | head --lines 1)
+[[ -n $script ]] || fail "the pages are not in this build"
+curl --silent --fail --output /dev/null "$base$script" || fail "$script is missing"
+kill "$server"
+wait "$server" || fail "the server did not end well"
+server=
+echo "fine"

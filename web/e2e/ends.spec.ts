@@ -1,0 +1,64 @@
+// Runs that do not end well: what a person sees, and what they can do about it.
+import { expect, Provider, Server, startRun, test, viewOf, visit, watch } from "./server";
+
+test("a consultation that cannot go on says why, and can be started again", async ({ page }) => {
+  const provider = await Provider.make();
+  const server = await Server.make("0", "without images", "none", provider.model);
+  try {
+    await visit(page, server);
+    const trouble = watch(page);
+    const run = await startRun(page, server, { source: "synthetic", isolation: "none" });
+    await page.goto(`${server.url}/runs/${run}`);
+    await expect(page.locator("[data-link=ended]")).toContainText("Failed");
+    await expect(page.getByText("The run cannot go on.")).toBeVisible();
+    await expect(page.locator(".banner")).toContainText("no evidence could be made up");
+    await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
+    await expect(page.getByRole("button", { name: "Stop" })).toHaveCount(0);
+    await page.getByRole("link", { name: "Start again" }).click();
+    await expect(page.getByRole("combobox", { name: "Ticker" })).toHaveValue("HLXI");
+    expect(trouble).toEqual([]);
+  } finally {
+    await server.remove();
+    provider.stop();
+  }
+});
+
+test("a program that no model writes is a failed run with its reason", async ({ page }) => {
+  const provider = await Provider.make();
+  provider.status = 400;
+  const server = await Server.make("0", "with images", "none", provider.model);
+  try {
+    await visit(page, server);
+    await page.goto(`${server.url}/tasks`);
+    await page.getByRole("textbox", { name: "Task" }).fill("print 1");
+    await page.getByRole("button", { name: "Start" }).click();
+    await expect(page.getByText("The run cannot go on.")).toBeVisible();
+    await expect(page.locator("[data-link=ended]")).toContainText("Failed");
+    // Nobody waits for a program that will not come.
+    await expect(page.getByText("The first program is being written")).toHaveCount(0);
+    await expect(page.getByRole("link", { name: "Start again" })).toBeVisible();
+  } finally {
+    await server.remove();
+    provider.stop();
+  }
+});
+
+test("a run that reached its limit goes on with a higher one", async ({ page }) => {
+  const provider = await Provider.make();
+  const server = await Server.make("0", "without images", "none", provider.model);
+  try {
+    await visit(page, server);
+    const trouble = watch(page);
+    const run = await startRun(page, server, { moves: 1, rounds: 1, isolation: "none", budget_usd: "0.0001" });
+    await page.goto(`${server.url}/runs/${run}`);
+    await expect(page.getByText("The spend limit is reached.")).toBeVisible();
+    await page.getByLabel("Go on up to").fill("9.50");
+    await page.locator(".morebudget").getByRole("button", { name: "Resume" }).click();
+    await expect(page.getByText("The spend limit is reached.")).toHaveCount(0);
+    await expect.poll(async () => (await viewOf(page, server, run)).about.cap_micro_usd).toBe(9_500_000);
+    expect(trouble).toEqual([]);
+  } finally {
+    await server.remove();
+    provider.stop();
+  }
+});

@@ -1,0 +1,118 @@
+import { useState } from "react";
+import { asProblem, get, type Problem } from "../api/client";
+import { useMay } from "../api/session";
+import type { EngineRow, Doctor as Found } from "../gen/api";
+import { plain, timeWithSeconds } from "../model/format";
+import { isolationWords } from "../run/isolation";
+import { Button, Note, Tag } from "../ui/parts";
+import { Row } from "./row";
+
+/** What works on the server's machine, found out by trying; only on demand, because a probe starts machines. */
+export function Doctor() {
+  const may = useMay("admin");
+  const [found, setFound] = useState<Found>();
+  const [problem, setProblem] = useState<Problem>();
+  const [busy, setBusy] = useState(false);
+  const ask = async () => {
+    setBusy(true);
+    try {
+      setFound(await get<Found>("/api/doctor"));
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+    setBusy(false);
+  };
+  if (may === false)
+    return (
+      <p className="muted">
+        An administrator of the server sees it here; on its machine, <code>moothall doctor</code> says it.
+      </p>
+    );
+  return (
+    <>
+      {problem && !busy && (
+        <Note tone="bad" alert>
+          <b>{plain(problem.message)}</b> {problem.hint && plain(problem.hint)}
+        </Note>
+      )}
+      {found && <Report found={found} />}
+      <div className="setrow">
+        <span role="status">
+          {busy && "A sandbox is started on every engine. That can take a minute."}
+          {!busy && found && `Tried at ${timeWithSeconds(new Date(found.tried_at_ms).toISOString())}`}
+          {!busy && !found && !problem && "Nothing was tried yet."}
+        </span>
+        <span className="setval">
+          <Button size="small" disabled={busy || may === undefined} onClick={() => void ask()}>
+            {busy ? "Trying" : found || problem ? "Try again" : "Try the sandboxes"}
+          </Button>
+        </span>
+      </div>
+    </>
+  );
+}
+
+function Report({ found }: { found: Found }) {
+  const { runs } = found;
+  return (
+    <>
+      <Row name="Programs run on" below={found.chosen ? null : "Nothing here is strong enough to run programs."}>
+        {found.chosen && found.class ? (
+          <>
+            <span>{isolationWords(found.class)}</span>
+            <Tag tone="good" icon="check">
+              {found.chosen}
+            </Tag>
+          </>
+        ) : (
+          <Tag tone="bad">nothing</Tag>
+        )}
+      </Row>
+      {found.engines.map((engine) => (
+        <Engine key={engine.engine} engine={engine} />
+      ))}
+      <Row name="Images">
+        <span className="mono">{found.images.map(plain).join(", ")}</span>
+      </Row>
+      <Row name="Runs are kept in">
+        <span className="mono">
+          {runs.database
+            ? `${plain(runs.database)}, PostgreSQL ${plain(runs.postgresql ?? "")}`
+            : plain(runs.file ?? "")}
+        </span>
+      </Row>
+      {found.ways_around.map(({ file, server }) => (
+        <Row
+          key={`${file} ${server}`}
+          name="A way around drafts"
+          below={`${file} gives an agent drafts, and ${server}.`}
+        >
+          <Tag tone="warn">{plain(server)}</Tag>
+        </Row>
+      ))}
+    </>
+  );
+}
+
+function Engine({ engine }: { engine: EngineRow }) {
+  const open = engine.limits_not_held ?? [];
+  const faults = [...(engine.faults ?? []), ...(open.length > 0 ? [`no limit of ${open.join(", ")}`] : [])];
+  const words = [engine.problem, faults.length > 0 && `Does not hold: ${faults.join(", ")}.`, engine.advice];
+  return (
+    <Row name={engine.engine} below={words.filter(Boolean).join(" ") || null}>
+      {engine.works && engine.class && (
+        <span className="mono">
+          {isolationWords(engine.class)}, ready in {engine.start_ms} ms
+        </span>
+      )}
+      {engine.works ? (
+        <Tag tone="good" icon="check">
+          works
+        </Tag>
+      ) : (
+        <Tag tone={engine.problem ? undefined : "bad"}>{engine.problem ? "not here" : "does not hold"}</Tag>
+      )}
+    </Row>
+  );
+}

@@ -1,0 +1,13 @@
+import type { ReactNode } from "react";
+import { plain } from "../model/format";
+
+/** A setting and its value, with words below where there is more to say. */
+export function Row({ name, children, below }: { name: string; children: ReactNode; below?: string | null }) {
+  return (
+    <div className={below ? "setrow long" : "setrow"}>
+      <span>{name}</span>
+      <span className="setval">{children}</span>
+      {below && <span className="keyhint muted">{plain(below)}</span>}
+    </div>
+  );
+}
