@@ -1,5 +1,6 @@
-//! `cargo xtask chaos`: consultations whose process, or whose workers, are killed with SIGKILL at
-//! random moments. Every one must end as if nobody had touched it. The tests do a short one.
+//! `cargo xtask chaos`: consultations whose process is killed with SIGKILL at random moments, or whose
+//! cluster is: workers, nodes of Restate, PostgreSQL. Every one must end as if nobody had touched it.
+//! The tests do a short one.
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
@@ -14,7 +15,7 @@ const IN_MICROVMS: (&str, &str) = (
     "MOOTHALL_TEST_CHAOS_MICROVM",
 );
 const ON_A_CLUSTER: (&str, &str) = (
-    "real_restate::consultations_whose_workers_are_killed_end_like_one_that_was_left_alone",
+    "real_restate::blows::consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone",
     "MOOTHALL_TEST_CHAOS_RESTATE",
 );
 
@@ -26,9 +27,13 @@ pub(crate) struct Args {
     /// Kills of consultations whose debates run in microVMs
     #[arg(long, default_value_t = 10)]
     microvm: u32,
-    /// Kills of workers that drive consultations for a Restate server
-    #[arg(long, default_value_t = 10)]
-    workers: u32,
+    /// Blows to a cluster: its workers, its nodes and its database are killed, stopped for seconds or
+    /// asked to end
+    #[arg(long, default_value_t = 54)]
+    cluster: u32,
+    /// Nodes of Restate in that cluster
+    #[arg(long, default_value_t = 3)]
+    nodes: u32,
     /// Decides at which moments
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -39,12 +44,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.microvm > 0 {
         shell::run(&root, &["cargo", "xtask", "guest"])?;
     }
-    let all = [(IN_PROCESS, args.kills), (IN_MICROVMS, args.microvm), (ON_A_CLUSTER, args.workers)];
-    for ((test, variable), kills) in all {
+    let seed = args.seed;
+    let all = [
+        (IN_PROCESS, args.kills, seed.to_string()),
+        (IN_MICROVMS, args.microvm, seed.to_string()),
+        (ON_A_CLUSTER, args.cluster, format!("{seed} {}", args.nodes)),
+    ];
+    for ((test, variable), kills, more) in all {
         if kills == 0 {
             continue;
         }
-        let size = format!("{variable}={kills} {}", args.seed);
+        let size = format!("{variable}={kills} {more}");
         shell::run_tests(&root, "moothall", &size, &["--exact", test])?;
     }
     Ok(())

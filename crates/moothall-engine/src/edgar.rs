@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::evidence::{Accession, Cik, Day};
+use moothall_models::Turnstile;
 
 use self::cache::{Cache, Entry};
 pub use self::contact::{Contact, InvalidContact};
@@ -241,6 +242,12 @@ impl EdgarClient {
     pub fn new(options: EdgarOptions) -> Self {
         let EdgarOptions { endpoints, contact, cache, patience } = options;
         Self { endpoints, cache: cache.map(Cache::new), fetcher: Fetcher::new(contact, patience) }
+    }
+
+    /// Shares what the service allows with others.
+    #[must_use]
+    pub fn behind(self, turnstile: Arc<dyn Turnstile>) -> Self {
+        Self { fetcher: self.fetcher.behind(turnstile), ..self }
     }
 
     /// Reads a document: one that was kept, if it is fresh enough, else the service's.

@@ -47,13 +47,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Whether driving the run again may succeed.
+    /// Whether driving the run again may succeed, now or after somebody has cured what is broken.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_retryable(),
-            Self::Busy(_) | Self::Lost | Self::Purse(_) => true,
-            Self::Lock(_)
-            | Self::Unreadable(_)
+            Self::Store(error) => !error.is_final(),
+            Self::Busy(_) | Self::Lost | Self::Purse(_) | Self::Lock(_) => true,
+            Self::Unreadable(_)
             | Self::JournalMismatch { .. }
             | Self::Unexpected(_)
             | Self::NotCanonical(_)
@@ -61,3 +60,7 @@ impl EngineError {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

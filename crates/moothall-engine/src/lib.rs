@@ -36,7 +36,7 @@ pub use crate::error::EngineError;
 pub use crate::execute::{ExecuteFuture, Executor, Job, Ran, SandboxPerformer};
 pub use crate::gather::{GatherError, Gatherer, Origin};
 pub use crate::gathering::{GatherFuture, GatherPerformer, Gathering};
-pub use crate::lock::RunLock;
+pub use crate::lock::{RunLock, SlotLock};
 pub use crate::news::{News, NewsSource};
 pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};
 pub use crate::record::{RunRecord, sequenced};

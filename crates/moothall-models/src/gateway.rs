@@ -21,6 +21,7 @@ use crate::ledger::{Amount, Ledger, Reservation};
 use crate::recording::Recordings;
 use crate::secret::Secret;
 use crate::settings::RetrySettings;
+use crate::turnstile::Turnstile;
 
 /// What a gateway is made from.
 #[derive(Debug)]
@@ -68,6 +69,15 @@ pub struct CallReport {
 impl Gateway {
     /// Makes a gateway. Nothing is connected yet.
     pub fn new(options: GatewayOptions) -> Self {
+        Self::make(options, None)
+    }
+
+    /// Makes a gateway whose calls go through a turnstile.
+    pub fn behind(options: GatewayOptions, turnstile: Arc<dyn Turnstile>) -> Self {
+        Self::make(options, Some(turnstile))
+    }
+
+    fn make(options: GatewayOptions, turnstile: Option<Arc<dyn Turnstile>>) -> Self {
         let GatewayOptions { catalog, mut keys, retry, recording } = options;
         let clients = Arc::new(Clients::default());
         let mut backends: BTreeMap<String, Arc<dyn Backend>> = BTreeMap::new();
@@ -76,6 +86,7 @@ impl Gateway {
                 provider.clone(),
                 keys.remove(&provider.name),
                 Arc::clone(&clients),
+                turnstile.clone(),
             );
             backends.insert(provider.name.clone(), Arc::new(backend));
         }

@@ -12,6 +12,7 @@ use crate::catalog::Provider;
 use crate::connection::{causes, is_loopback};
 use crate::lanes::Lanes;
 use crate::secret::Secret;
+use crate::turnstile::Turnstile;
 use crate::wire::{self, Answer, Delivery, Encoded, MAX_BODY_BYTES, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -70,6 +71,7 @@ pub(crate) struct HttpBackend {
     key: Option<Secret>,
     clients: Arc<Clients>,
     lanes: Lanes,
+    turnstile: Option<Arc<dyn Turnstile>>,
     /// The same for every call, so it is made once; or why no call can be made.
     target: Result<Target, ModelFailure>,
 }
@@ -81,10 +83,15 @@ struct Target {
 }
 
 impl HttpBackend {
-    pub(crate) fn new(provider: Provider, key: Option<Secret>, clients: Arc<Clients>) -> Self {
+    pub(crate) fn new(
+        provider: Provider,
+        key: Option<Secret>,
+        clients: Arc<Clients>,
+        turnstile: Option<Arc<dyn Turnstile>>,
+    ) -> Self {
         let lanes = Lanes::new(provider.limits);
         let target = Target::new(&provider, key.as_ref());
-        Self { provider, key, clients, lanes, target }
+        Self { provider, key, clients, lanes, turnstile, target }
     }
 
     async fn try_once(&self, call: Call<'_>) -> Result<Answered, FailedTry> {
@@ -92,6 +99,13 @@ impl HttpBackend {
         let request = call.request;
         let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
         let permit = lane.enter(tokens).await.map_err(|pause| unbilled(stopped(pause)))?;
+        let _pass = match &self.turnstile {
+            Some(turnstile) => {
+                let width = self.provider.limits.concurrent.get();
+                Some(turnstile.enter(&request.model.to_string(), width).await)
+            }
+            None => None,
+        };
         // Written only now: thousands of calls that wait for their turn hold no bodies. And before
         // the clock starts: the first call makes the HTTP client, which takes longer than some
         // timeouts.

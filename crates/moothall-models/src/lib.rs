@@ -19,6 +19,7 @@ mod schema_check;
 mod scripted;
 mod secret;
 pub mod settings;
+mod turnstile;
 pub mod wire;
 
 pub use crate::backend::{AnswerFuture, Answered, Backend, Bill, Call, FailedTry, Listener};
@@ -30,3 +31,4 @@ pub use crate::recording::Recordings;
 pub use crate::schema_check::{SchemaCheck, UnusableSchema};
 pub use crate::scripted::{Scripted, said};
 pub use crate::secret::Secret;
+pub use crate::turnstile::{EnterFuture, Pass, Turnstile};

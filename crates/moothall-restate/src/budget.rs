@@ -27,6 +27,14 @@ pub(crate) struct Settle {
     pub(crate) used: Spent,
 }
 
+/// A wave that has all its answers, and who found that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Forfeit {
+    pub(crate) wave: String,
+    pub(crate) attempt: String,
+}
+
 /// The answer to a wish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,7 +71,7 @@ impl Account {
             // The answer to this very wish was lost on its way.
             Some(reserved) if reserved.attempt == attempt => return Room::Granted,
             // Whoever had it died in mid-call, and nobody knows the bill.
-            Some(_) => self.forfeit(&wave),
+            Some(_) => self.give_up(&wave),
             None => {}
         }
         let fits = |used: Spent| {
@@ -95,14 +103,23 @@ impl Account {
         self.at_most()
     }
 
-    fn forfeit(&mut self, wave: &str) {
+    /// Counts as spent what another attempt at this wave had reserved.
+    pub(crate) fn forfeit(&mut self, forfeit: &Forfeit) -> Spent {
+        let Forfeit { wave, attempt } = forfeit;
+        if self.reserved.get(wave).is_some_and(|reserved| reserved.attempt != *attempt) {
+            self.give_up(wave);
+        }
+        self.at_most()
+    }
+
+    fn give_up(&mut self, wave: &str) {
         if let Some(Reserved { usd, tokens, .. }) = self.reserved.remove(wave) {
             self.spent.count_uncertain(Some(usd), tokens);
         }
     }
 
     /// What was spent, with everything that is reserved counted in full.
-    fn at_most(&self) -> Spent {
+    pub(crate) fn at_most(&self) -> Spent {
         let mut spent = self.spent;
         for Reserved { usd, tokens, .. } in self.reserved.values() {
             spent.count_uncertain(Some(*usd), *tokens);

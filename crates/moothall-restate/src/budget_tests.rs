@@ -47,3 +47,20 @@ fn a_wish_or_a_bill_that_is_told_twice_counts_once() {
     assert_eq!(account.settle(settle("m1", "a", 60)), once);
     assert_eq!(once.usd, MicroUsd::new(60));
 }
+
+#[test]
+fn what_a_dead_worker_had_reserved_is_in_nobodys_way_when_its_wave_has_all_answers() {
+    let mut account = Account::default();
+    assert_eq!(account.reserve(wish("m1", "dead", 60)), Room::Granted);
+    assert_eq!(account.reserve(wish("m2", "b", 60)), Room::Wait);
+    let found = |attempt: &str| Forfeit { wave: "m1".to_owned(), attempt: attempt.to_owned() };
+    // Nobody gives up what is their own.
+    account.forfeit(&found("dead"));
+    assert_eq!(account.reserve(wish("m2", "b", 60)), Room::Wait);
+    let spent = account.forfeit(&found("alive"));
+    assert_eq!((spent.usd, spent.uncertain_usd), (MicroUsd::new(60), MicroUsd::new(60)));
+    // It fails for good instead of waiting for ever, and what fits is granted.
+    assert!(matches!(account.reserve(wish("m2", "b", 60)), Room::Refused(_)));
+    assert_eq!(account.reserve(wish("m2", "b", 40)), Room::Granted);
+    assert_eq!(account.forfeit(&found("alive")), account.at_most());
+}

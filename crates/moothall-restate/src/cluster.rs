@@ -1,5 +1,7 @@
 //! Restate as its clients see it: over HTTP, on a network that nobody else can reach.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use moothall_core::RunId;
@@ -10,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::budget::{Room, Settle, Wish};
+use crate::budget::{Forfeit, Room, Settle, Wish};
 use crate::build::Build;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +49,10 @@ impl Service {
 #[derive(Debug, Clone)]
 struct Address {
     client: Client,
-    url: String,
+    /// Where its nodes are; each answers for all.
+    urls: Vec<String>,
+    /// The node that answered last.
+    answers: Arc<AtomicUsize>,
 }
 
 /// Restate did not do what it was asked.
@@ -82,8 +87,21 @@ pub enum ClusterError {
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl ClusterError {
+    /// Whether what was asked for was surely not done. A request that nobody answered may have been.
+    pub fn nothing_happened(&self) -> bool {
+        match self {
+            Self::Unreachable { source, .. } => source.is_connect(),
+            Self::Refused { status, .. } => (400..500).contains(status),
+            Self::OtherBuild { .. } => true,
+            Self::Unreadable(_) => false,
+        }
+    }
+}
+
 impl Cluster {
-    /// One at this address, such as `http://127.0.0.1:8080`.
+    /// One at this address, such as `http://127.0.0.1:8080`; or at the addresses of its nodes, with
+    /// commas between them.
     pub fn new(ingress: &str) -> Result<Self, ClusterError> {
         Address::new(ingress).map(Self)
     }
@@ -94,7 +112,8 @@ impl Cluster {
         self.0.ask(Method::POST, &path, None::<&()>).await.map(drop)
     }
 
-    /// Lets a run go on after its pause, counted from 1; what is absent of the budget stays.
+    /// Lets a run go on after its pause, counted from 1; what is absent of the budget stays. It is fine
+    /// if somebody else did.
     pub async fn go_on(
         &self,
         service: Service,
@@ -121,6 +140,18 @@ impl Cluster {
         settle: &Settle,
     ) -> Result<Spent, ClusterError> {
         self.0.read(Method::POST, &format!("Purse/{run_id}/settle"), Some(settle)).await
+    }
+
+    pub(crate) async fn forfeit(
+        &self,
+        run_id: &RunId,
+        forfeit: &Forfeit,
+    ) -> Result<Spent, ClusterError> {
+        self.0.read(Method::POST, &format!("Purse/{run_id}/forfeit"), Some(forfeit)).await
+    }
+
+    pub(crate) async fn spent(&self, run_id: &RunId) -> Result<Spent, ClusterError> {
+        self.0.read(Method::POST, &format!("Purse/{run_id}/spent"), None::<&()>).await
     }
 }
 
@@ -170,7 +201,8 @@ impl Address {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
-        Ok(Self { client, url: url.trim_end_matches('/').to_owned() })
+        let urls = url.split(',').map(|url| url.trim().trim_end_matches('/').to_owned()).collect();
+        Ok(Self { client, urls, answers: Arc::default() })
     }
 
     async fn read<T: DeserializeOwned>(
@@ -184,20 +216,50 @@ impl Address {
         serde_json::from_slice(&bytes).map_err(|error| ClusterError::Unreadable(error.into()))
     }
 
+    /// Asks one node after the other, until one answers. Whatever is asked here may be asked twice.
     async fn ask(
         &self,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<reqwest::Response, ClusterError> {
-        let url = format!("{}/{path}", self.url);
-        let mut request = self.client.request(method, &url).header("accept", "application/json");
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
+        let (first, nodes) = (self.answers.load(Ordering::Relaxed), self.urls.len());
+        let mut failed = ClusterError::Unreadable("there is no address to ask".into());
+        for at in (first..first + nodes).map(|at| at % nodes) {
+            let Some(url) = self.urls.get(at) else { continue };
+            match self.ask_node(url, method.clone(), path, body.clone()).await {
+                // One that may have heard it counts more than those that surely did not.
+                Err(error @ ClusterError::Unreachable { .. }) => {
+                    if !matches!(failed, ClusterError::Unreachable { .. })
+                        || failed.nothing_happened()
+                    {
+                        failed = error;
+                    }
+                }
+                answer => {
+                    self.answers.store(at, Ordering::Relaxed);
+                    return answer;
+                }
+            }
+        }
+        Err(failed)
+    }
+
+    async fn ask_node(
+        &self,
+        url: &str,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<reqwest::Response, ClusterError> {
+        let mut request = self.client.request(method, format!("{url}/{path}"));
+        request = request.header("accept", "application/json");
         if let Some(body) = body {
-            let body = serde_json::to_vec(body);
-            let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
             request = request.header("content-type", "application/json").body(body);
         }
-        let unreachable = |source| ClusterError::Unreachable { address: self.url.clone(), source };
+        let unreachable = |source| ClusterError::Unreachable { address: url.to_owned(), source };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         if status.is_success() {
@@ -208,3 +270,7 @@ impl Address {
         Err(ClusterError::Refused { status: status.as_u16(), words })
     }
 }
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

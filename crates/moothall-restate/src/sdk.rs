@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use moothall_core::money::Spent;
 use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
@@ -25,7 +26,7 @@ use restate_sdk::service::macro_support::{ServiceBoxFuture, service_definition};
 use restate_sdk::service::{Discoverable as _, Service};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::budget::{Account, Room, Settle, Wish};
+use crate::budget::{Account, Forfeit, Room, Settle, Wish};
 use crate::worker::{OpenError, Worker, now_ms};
 
 /// Where Restate keeps the budget of a run.
@@ -312,6 +313,24 @@ impl Purse {
     }
 
     #[handler]
+    async fn forfeit(
+        &self,
+        ctx: ObjectContext<'_>,
+        Json(forfeit): Json<Forfeit>,
+    ) -> HandlerResult<Json<Spent>> {
+        let Json(mut account) = account(&ctx).await?;
+        let spent = account.forfeit(&forfeit);
+        ctx.set(ACCOUNT, Json(account));
+        Ok(Json(spent))
+    }
+
+    #[handler]
+    async fn spent(&self, ctx: ObjectContext<'_>) -> HandlerResult<Json<Spent>> {
+        let Json(account) = account(&ctx).await?;
+        Ok(Json(account.at_most()))
+    }
+
+    #[handler]
     async fn close(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
         ctx.clear_all();
         Ok(())
@@ -334,7 +353,7 @@ async fn give_up(stage: Arc<Stage>, error: TerminalError) -> HandlerResult<()> {
             // Calls under way are not interrupted by Restate; they look for this.
             let asked = stage.store.ask(&stage.run_id, Wanted::Cancel).await;
             if let Err(error) = asked
-                && error.is_retryable()
+                && !error.is_final()
             {
                 return Err(error.into());
             }
@@ -370,6 +389,17 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(1024)
 }
 
+/// How often Restate tries again what failed. Its own policy gives up after 70 tries, and then a run
+/// would stand still until an operator finds it; these are most of a year.
+fn patient() -> ServiceOptions {
+    ServiceOptions::new()
+        .retry_policy_initial_interval(Duration::from_millis(500))
+        .retry_policy_exponentiation_factor(2.0)
+        .retry_policy_max_interval(Duration::from_secs(20))
+        .retry_policy_max_attempts(1_000_000)
+        .retry_policy_pause_on_max_attempts()
+}
+
 /// Serves until `done`. With a key, whoever is not this Restate is turned away.
 pub(crate) async fn serve(
     worker: Worker,
@@ -378,10 +408,10 @@ pub(crate) async fn serve(
     done: impl Future<Output = ()>,
 ) -> Result<(), String> {
     let mut endpoint = Endpoint::builder()
-        .bind(Consultation(worker.clone()))
-        .bind(CodeRun(worker.clone()))
-        .bind(OfBuild::definition(worker)?)
-        .bind(Purse);
+        .bind(Consultation(worker.clone()).into_service_definition().options(patient()))
+        .bind(CodeRun(worker.clone()).into_service_definition().options(patient()))
+        .bind(OfBuild::definition(worker)?.options(patient()))
+        .bind(Purse.into_service_definition().options(patient()));
     if let Some(key) = identity_key {
         endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;
     }

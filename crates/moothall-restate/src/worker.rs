@@ -19,13 +19,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Room, Settle, Wish};
+use crate::budget::{Forfeit, Room, Settle, Wish};
 use crate::build::Build;
 use crate::cluster::{Cluster, ClusterError};
 use crate::sdk;
 
 /// How long a wave waits before it asks again for room in the budget.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// How often a purse that does not answer is asked.
+const PURSE_TRIES: u32 = 40;
 
 /// What a worker needs of the program around it: models, evidence, sandboxes.
 pub trait Program: Debug + Send + Sync {
@@ -119,6 +122,11 @@ impl Worker {
         let _ = tokio::time::timeout(patience, busy.wait_for(|busy| *busy == 0)).await;
     }
 
+    /// Whether steps are under way.
+    pub fn is_busy(&self) -> bool {
+        *self.busy.borrow() > 0
+    }
+
     /// Counts a step as long as the guard lives; `None` where no step may begin.
     pub(crate) fn begin(&self) -> Option<Busy> {
         if self.leaving.is_cancelled() {
@@ -173,7 +181,8 @@ impl Purse for RemotePurse {
         Box::pin(async move {
             loop {
                 let wish = Wish { reserve: reserve.clone(), attempt: self.attempt.clone() };
-                match self.cluster.reserve(&self.run_id, &wish).await.map_err(purse)? {
+                let room = insist(|| self.cluster.reserve(&self.run_id, &wish));
+                match room.await.map_err(purse)? {
                     Room::Granted => return Ok(Ok(())),
                     Room::Refused(words) => {
                         return Ok(Err(ModelFailure::new(FailureKind::OverBudget, words)));
@@ -186,7 +195,38 @@ impl Purse for RemotePurse {
 
     fn settle<'a>(&'a self, wave: &'a str, used: Spent) -> PurseFuture<'a, Spent> {
         let settle = Settle { wave: wave.to_owned(), attempt: self.attempt.clone(), used };
-        Box::pin(async move { self.cluster.settle(&self.run_id, &settle).await.map_err(purse) })
+        Box::pin(async move {
+            insist(|| self.cluster.settle(&self.run_id, &settle)).await.map_err(purse)
+        })
+    }
+
+    fn forfeit<'a>(&'a self, wave: &'a str) -> PurseFuture<'a, Spent> {
+        let forfeit = Forfeit { wave: wave.to_owned(), attempt: self.attempt.clone() };
+        Box::pin(async move {
+            insist(|| self.cluster.forfeit(&self.run_id, &forfeit)).await.map_err(purse)
+        })
+    }
+
+    fn spent(&self) -> PurseFuture<'_, Spent> {
+        Box::pin(async move { insist(|| self.cluster.spent(&self.run_id)).await.map_err(purse) })
+    }
+}
+
+/// Asks again while Restate is away: a wave that gave up here would be made again as a whole, and what
+/// it had reserved would count in full.
+async fn insist<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, ClusterError>
+where
+    Asked: Future<Output = Result<T, ClusterError>>,
+{
+    let mut tries = 1;
+    loop {
+        match ask().await {
+            Err(_) if tries < PURSE_TRIES => {
+                tries += 1;
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+            answer => return answer,
+        }
     }
 }
 

@@ -144,6 +144,33 @@ impl StoreError {
         }
     }
 
+    /// Whether the request would be refused however often it is made, and whatever is done about the
+    /// store meanwhile. A disk that is full, a store that is being closed and a server that is gone
+    /// are not: whoever must not lose a run waits until somebody has cured them.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::RunExists(_)
+            | Self::UnknownRun(_)
+            | Self::TeamExists(_)
+            | Self::UnknownTeam(_)
+            | Self::TokenExists(_)
+            | Self::UnknownToken(_)
+            | Self::RunEnded { .. }
+            | Self::JournalConflict { .. }
+            | Self::Misfit(_)
+            | Self::TooLarge { .. }
+            | Self::Unreadable { .. } => true,
+            Self::Busy(_)
+            | Self::Unreachable(_)
+            | Self::Unsuitable { .. }
+            | Self::NewerFormat { .. }
+            | Self::NotADatabase { .. }
+            | Self::ForeignDatabase { .. }
+            | Self::Io(_)
+            | Self::Database(_) => false,
+        }
+    }
+
     pub(crate) fn unreadable(
         what: &'static str,
         source: impl Into<Box<dyn Error + Send + Sync>>,

@@ -25,7 +25,7 @@ pub use crate::accounts::{
     TokenRow, random_token_id,
 };
 pub use crate::error::{JournalMismatch, StoreError};
-pub use crate::postgres::{InvalidPgAddress, PgAddress, PgDriving, PgStore};
+pub use crate::postgres::{InvalidPgAddress, PgAddress, PgLock, PgStore};
 pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
     Admission, Commit, JournalEntry, MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES,

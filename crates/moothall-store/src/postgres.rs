@@ -32,7 +32,7 @@ mod space;
 mod watch;
 
 pub use self::address::{InvalidPgAddress, PgAddress};
-pub use self::driving::PgDriving;
+pub use self::driving::PgLock;
 
 /// How long a request stands in the queue of its own process for a connection. A server that is
 /// starting again is waited for as long.
@@ -102,8 +102,14 @@ impl PgStore {
     }
 
     /// Takes the right to drive a run; nothing where a process has it, on whatever machine.
-    pub async fn drive(&self, id: &RunId) -> Result<Option<PgDriving>, StoreError> {
+    pub async fn drive(&self, id: &RunId) -> Result<Option<PgLock>, StoreError> {
         self.holder.drive(&self.address.options(), id).await
+    }
+
+    /// Takes one of so many slots of a lane that all processes share, on whatever machine; nothing where
+    /// all are taken, or where the server has just started.
+    pub async fn slot(&self, lane: &str, width: u32) -> Result<Option<PgLock>, StoreError> {
+        self.holder.slot(&self.address.options(), lane, width).await
     }
 
     /// Which of these runs a process drives at the moment, on whatever machine.

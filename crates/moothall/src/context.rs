@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_models::catalog::Provider;
-use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode};
+use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode, Turnstile};
 use toml::{Table, Value};
 
 use crate::config::{self, FoundBy, Loaded, Origin};
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) loaded: Loaded,
     pub(crate) catalog: Catalog,
     pub(crate) keys: Keyring,
+    /// Where others ask the same providers.
+    pub(crate) turnstile: Option<Arc<dyn Turnstile>>,
 }
 
 impl Context {
@@ -51,7 +54,7 @@ impl Context {
             &catalog,
             &config.provider,
         )?;
-        Ok(Self { loaded, catalog, keys })
+        Ok(Self { loaded, catalog, keys, turnstile: None })
     }
 
     /// The budget of one run.
@@ -124,7 +127,11 @@ impl Context {
             .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
-        Ok(Gateway::new(GatewayOptions { catalog: self.catalog.clone(), keys, retry, recording }))
+        let options = GatewayOptions { catalog: self.catalog.clone(), keys, retry, recording };
+        Ok(match &self.turnstile {
+            Some(turnstile) => Gateway::behind(options, Arc::clone(turnstile)),
+            None => Gateway::new(options),
+        })
     }
 
     fn check_reachable(&self, model: &ModelName) -> Result<(), CliError> {

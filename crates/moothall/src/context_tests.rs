@@ -47,7 +47,12 @@ fn context(given: Given<'_>) -> Context {
         &resolved.config.provider,
     )
     .unwrap();
-    Context { loaded: Loaded { places, environment, dotenv, resolved }, catalog, keys }
+    Context {
+        loaded: Loaded { places, environment, dotenv, resolved },
+        catalog,
+        keys,
+        turnstile: None,
+    }
 }
 
 #[track_caller]

@@ -12,6 +12,7 @@ use moothall_engine::edgar::{
 use moothall_engine::{
     DocumentFolder, GatherError, GatherFuture, Gatherer, Gathering, NewsSource, Origin, Sources,
 };
+use moothall_models::Turnstile;
 
 use crate::args::NewsArg;
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
@@ -39,6 +40,7 @@ impl Filings {
         loaded: &Loaded,
         offline: Option<&Path>,
         ticker: &str,
+        turnstile: Option<Arc<dyn Turnstile>>,
     ) -> Result<Self, CliError> {
         let recording = match offline {
             Some(folder) => Some(Recording::in_folder(folder)?),
@@ -47,7 +49,7 @@ impl Filings {
         };
         match recording {
             Some(recording) => Self::recorded(recording).await,
-            None => Self::of_service(loaded),
+            None => Self::of_service(loaded, turnstile),
         }
     }
 
@@ -103,8 +105,14 @@ impl Filings {
         }))
     }
 
-    fn of_service(loaded: &Loaded) -> Result<Self, CliError> {
-        let client = Self::client_of_service(loaded)?;
+    fn of_service(
+        loaded: &Loaded,
+        turnstile: Option<Arc<dyn Turnstile>>,
+    ) -> Result<Self, CliError> {
+        let mut client = Self::client_of_service(loaded)?;
+        if let Some(turnstile) = turnstile {
+            client = client.behind(turnstile);
+        }
         let section = &loaded.resolved.config.evidence;
         let origin = if endpoints(section) == Endpoints::sec() {
             Origin::Service

@@ -21,6 +21,7 @@ mod offline;
 mod pace;
 mod pdf_sandbox;
 mod terminal;
+mod turnstile;
 
 use std::process::ExitCode;
 

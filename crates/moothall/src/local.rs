@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use moothall_core::RunId;
 use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
-use moothall_engine::{EngineError, RunLock};
+use moothall_engine::{EngineError, RunLock, SlotLock};
 use moothall_store::{
-    Accounts, NewRun, PgDriving, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store,
-    StoreError, Teams,
+    Accounts, NewRun, PgLock, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store, StoreError,
+    Teams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,7 +52,14 @@ enum Kept {
 pub(crate) struct DriverLock {
     _on_this_machine: RunLock,
     /// Where other machines have the same runs.
-    _on_all_machines: Option<PgDriving>,
+    _on_all_machines: Option<PgLock>,
+}
+
+/// One of the slots of a lane that all processes with the same runs share.
+#[derive(Debug)]
+pub(crate) enum Slot {
+    OnThisMachine(#[expect(dead_code, reason = "it is held")] SlotLock),
+    OnAllMachines(#[expect(dead_code, reason = "it is held")] PgLock),
 }
 
 impl Local {
@@ -152,6 +159,14 @@ impl Local {
             }
         };
         Ok(DriverLock { _on_this_machine: on_this_machine, _on_all_machines: on_all_machines })
+    }
+
+    /// Takes one of so many slots of a lane; nothing where all are taken.
+    pub(crate) async fn slot(&self, lane: &str, width: u32) -> Result<Option<Slot>, EngineError> {
+        match &self.kept {
+            Kept::File(_) => Ok(SlotLock::take(&self.locks, lane, width)?.map(Slot::OnThisMachine)),
+            Kept::Database(store) => Ok(store.slot(lane, width).await?.map(Slot::OnAllMachines)),
+        }
     }
 
     /// Which of these runs somebody drives at the moment: a process, or the workers of a cluster,

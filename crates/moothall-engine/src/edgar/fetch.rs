@@ -1,9 +1,10 @@
 //! One document over HTTP: the only socket of the evidence.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use moothall_models::Turnstile;
 use moothall_models::connection::{causes, is_loopback};
 use reqwest::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -19,6 +20,7 @@ const PROGRAM: &str = concat!("moothall/", env!("CARGO_PKG_VERSION"));
 pub(super) struct Fetcher {
     contact: Option<Contact>,
     patience: Patience,
+    turnstile: Option<Arc<dyn Turnstile>>,
     /// Made when first needed: reading the system's certificates takes its time.
     direct: OnceLock<Result<Client, String>>,
     by_proxy: OnceLock<Result<Client, String>>,
@@ -38,7 +40,12 @@ impl From<EdgarError> for Failed {
 
 impl Fetcher {
     pub(super) fn new(contact: Option<Contact>, patience: Patience) -> Self {
-        Self { contact, patience, direct: OnceLock::new(), by_proxy: OnceLock::new() }
+        let turnstile = None;
+        Self { contact, patience, turnstile, direct: OnceLock::new(), by_proxy: OnceLock::new() }
+    }
+
+    pub(super) fn behind(self, turnstile: Arc<dyn Turnstile>) -> Self {
+        Self { turnstile: Some(turnstile), ..self }
     }
 
     pub(super) async fn fetch(&self, address: &str) -> Result<Vec<u8>, EdgarError> {
@@ -56,7 +63,7 @@ impl Fetcher {
         loop {
             // A server on this machine is a recording; the limit is the SEC's.
             if !here {
-                limiter::wait().await;
+                limiter::wait(self.turnstile.as_deref()).await;
             }
             let request = client.get(url.clone()).header(USER_AGENT, agent.clone());
             let timeout = self.patience.timeout;

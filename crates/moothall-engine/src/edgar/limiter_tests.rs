@@ -17,5 +17,33 @@ async fn whoever_comes_too_early_waits_for_the_next_eighth_of_a_second() {
         limiter.wait().await;
     }
     // Two at once, then one after each 125 ms.
-    assert!(started.elapsed() >= std::time::Duration::from_millis(240));
+    assert!(started.elapsed() >= Duration::from_millis(240));
+}
+
+/// One process of a cluster: a lane that all share, and when somebody had it.
+#[derive(Debug, Default)]
+struct Shared {
+    lane: std::sync::Arc<tokio::sync::Mutex<()>>,
+    entered: std::sync::Mutex<Vec<(String, u32)>>,
+}
+
+impl Turnstile for Shared {
+    fn enter<'a>(&'a self, lane: &'a str, width: u32) -> moothall_models::EnterFuture<'a> {
+        Box::pin(async move {
+            let pass = std::sync::Arc::clone(&self.lane).lock_owned().await;
+            self.entered.lock().unwrap().push((lane.to_owned(), width));
+            Box::new(pass) as moothall_models::Pass
+        })
+    }
+}
+
+#[tokio::test]
+async fn all_processes_of_a_cluster_share_one_lane_that_lets_eight_through_in_a_second() {
+    let shared = Shared::default();
+    let started = std::time::Instant::now();
+    for _ in 0..4 {
+        wait(Some(&shared)).await;
+    }
+    assert!(started.elapsed() >= Duration::from_millis(500));
+    assert_eq!(*shared.entered.lock().unwrap(), vec![("sec.gov".to_owned(), 1); 4]);
 }

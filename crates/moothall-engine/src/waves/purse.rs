@@ -24,6 +24,13 @@ pub trait Purse: Debug + Send + Sync {
     /// What a wave has used in the end. Returns what the whole run has used, with everything under
     /// way counted in full.
     fn settle<'a>(&'a self, wave: &'a str, used: Spent) -> PurseFuture<'a, Spent>;
+
+    /// Counts what a dead worker had reserved for this wave as spent; it is fine if there was none.
+    /// For a wave that reserves nothing itself, because all its answers are there.
+    fn forfeit<'a>(&'a self, wave: &'a str) -> PurseFuture<'a, Spent>;
+
+    /// What the whole run has used, with everything under way counted in full.
+    fn spent(&self) -> PurseFuture<'_, Spent>;
 }
 
 /// The future of a question to a [`Purse`].

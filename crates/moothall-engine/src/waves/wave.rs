@@ -144,30 +144,37 @@ impl Wave {
         if let Some(stop) = stopped.or(self.wished(&[Wish::Cancel, Wish::Pause]).await?) {
             return Ok(Noted::Stopped(stop));
         }
+        let mut open = self.unanswered().await?;
+        if open.is_empty() {
+            // Whoever brought the last answer died before it could say what the wave has used.
+            self.stage.purse.forfeit(&self.name).await?;
+            return Ok(Noted::Done);
+        }
         // Most calls are answered at the first try. One that is not may have used all that was reserved,
         // and then it is given room for its tries, so that it fails in the end like any other.
         let mut tries = 1;
-        loop {
-            let open = self.unanswered().await?;
-            if open.is_empty() {
-                return Ok(Noted::Done);
-            }
+        while !open.is_empty() {
             let (wish, allowed) = self.wish(&open, tries);
             tries *= MORE_TRIES;
             let reserved = tokio::select! {
                 reserved = self.stage.purse.reserve(wish) => reserved?,
-                stop = self.cancelled() => return Ok(Noted::Stopped(stop?)),
+                stop = self.cancelled() => {
+                    // The answer may have been on its way.
+                    self.stage.purse.settle(&self.name, Spent::default()).await?;
+                    return Ok(Noted::Stopped(stop?));
+                }
             };
             if let Err(refusal) = reserved {
                 return Ok(Noted::Stopped(Stop::Budget(refusal.detail)));
             }
             let ledger = Arc::new(Ledger::new(allowed));
-            let called = self.call(open, &ledger).await?;
-            // Dropped calls have told the ledger by now what they may have cost.
+            let called = self.call(open, &ledger).await;
+            // However it went: what stays reserved is in the way of everyone else. Calls that were
+            // dropped have told the ledger what they may have cost, or are counted in full.
             let used = ledger.spent_at_most();
             let spent = self.stage.purse.settle(&self.name, used).await?;
             let spent = Commit { spent: Some(spent), ..Commit::default() };
-            let stopped = match called {
+            let stopped = match called? {
                 Called::Refused(words) if used == Spent::default() => Some(Stop::Budget(words)),
                 Called::Refused(_) | Called::Answered => None,
                 Called::Stopped(stop) => Some(stop),
@@ -175,7 +182,9 @@ impl Wave {
             if let Some(stop) = stopped.or(self.stage.write(spent).await?) {
                 return Ok(Noted::Stopped(stop));
             }
+            open = self.unanswered().await?;
         }
+        Ok(Noted::Done)
     }
 
     /// What nobody answered yet: a worker that died may have come half through.
@@ -215,7 +224,8 @@ impl Wave {
         let mut under_way: JoinSet<Done> = JoinSet::new();
         for Asked { id, request_sha256, effect } in open {
             let performer = Arc::clone(&performer);
-            tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
+            let (run_id, name) = (self.stage.run_id.as_str(), id.as_str());
+            tracing::debug!(target: "moothall::run", run_id, effect = name, "effect started");
             let span =
                 tracing::info_span!(target: "moothall::run", "effect", effect_id = id.as_str());
             let performing = async move {
@@ -259,14 +269,13 @@ impl Wave {
     }
 
     async fn keep(&self, kept: Vec<(EffectId, JournalEntry)>) -> Result<Option<Stop>, EngineError> {
-        let commit = |results| Commit { results, ..Commit::default() };
-        match self.stage.write(commit(kept.clone())).await {
+        match self.insist(kept.clone()).await {
             // Another worker, which was taken for dead, was faster. Its answer stays.
             Err(EngineError::Store(StoreError::JournalConflict { .. })) => {}
             written => return written,
         }
         for one in kept {
-            match self.stage.write(commit(vec![one])).await {
+            match self.insist(vec![one]).await {
                 Err(EngineError::Store(StoreError::JournalConflict { .. })) | Ok(None) => {}
                 other => return other,
             }
@@ -274,12 +283,33 @@ impl Wave {
         Ok(None)
     }
 
-    /// Returns when somebody wants the run to end.
+    /// Writes answers, for as long as the store may take them some day: they are paid for.
+    async fn insist(
+        &self,
+        results: Vec<(EffectId, JournalEntry)>,
+    ) -> Result<Option<Stop>, EngineError> {
+        loop {
+            let commit = Commit { results: results.clone(), ..Commit::default() };
+            match self.stage.write(commit).await {
+                Err(error) if error.is_retryable() => {
+                    let run_id = self.stage.run_id.as_str();
+                    tracing::warn!(target: "moothall::run", run_id, %error, "answers wait");
+                    tokio::time::sleep(LOOK_AROUND).await;
+                }
+                written => return written,
+            }
+        }
+    }
+
+    /// Returns when somebody wants the run to end. A store that cannot be asked is asked again: calls
+    /// under way are worth more than a look.
     async fn cancelled(&self) -> Result<Stop, EngineError> {
         loop {
             tokio::time::sleep(LOOK_AROUND).await;
-            if let Some(stop) = self.wished(&[Wish::Cancel]).await? {
-                return Ok(stop);
+            match self.wished(&[Wish::Cancel]).await {
+                Ok(Some(stop)) => return Ok(stop),
+                Err(error) if !error.is_retryable() => return Err(error),
+                Ok(None) | Err(_) => {}
             }
         }
     }

@@ -2,6 +2,7 @@
 //! dies where a test wants it to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -271,6 +272,8 @@ pub(crate) enum Death {
     Before(usize),
     /// After it is written and before anyone hears of it.
     After(usize),
+    /// Not at all, but the disk is full from the first of these commits to before the second.
+    Full(usize, usize),
 }
 
 /// A store that stops answering in some commit, as if the process had been killed there.
@@ -319,7 +322,12 @@ impl Store for Dying {
                     self.inner.commit(&id, commit).await?;
                     self.die().await
                 }
-                Death::Before(_) | Death::After(_) => self.inner.commit(&id, commit).await,
+                Death::Full(from, until) if (from..until).contains(&number) => {
+                    Err(io::Error::from(io::ErrorKind::StorageFull).into())
+                }
+                Death::Before(_) | Death::After(_) | Death::Full(..) => {
+                    self.inner.commit(&id, commit).await
+                }
             }
         })
     }
@@ -372,7 +380,13 @@ impl Store for Dying {
         self.inner.withdraw(id, wish)
     }
     fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
-        self.inner.wishes(id)
+        let next = self.commits.load(Ordering::SeqCst) + 1;
+        match self.death {
+            Death::Full(from, until) if (from..until).contains(&next) => {
+                Box::pin(async { Err(io::Error::from(io::ErrorKind::StorageFull).into()) })
+            }
+            _ => self.inner.wishes(id),
+        }
     }
     fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
         self.inner.approve(id, approval)

@@ -153,13 +153,74 @@ async fn a_run_is_driven_by_one_process_until_it_lets_go_or_dies() {
     }
     let taken = other.drive(&first).await.unwrap();
     assert!(taken.is_some());
-    // What a process that is killed does: its connections break.
-    execute(&place, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-        .await;
+    // What a process that is killed does: its connection breaks, and nobody makes it again.
+    let (address, third) = (place.address().await, run_id(3));
+    let killed = move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let held = runtime.block_on(async {
+            PgStore::open(&address, 1).await.unwrap().drive(&third).await.unwrap()
+        });
+        runtime.shutdown_background();
+        assert!(held.is_some());
+    };
+    std::thread::spawn(killed).join().unwrap();
+    while one.drive(&run_id(3)).await.unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_still_driven_by_its_process_after_the_server_was_killed() {
+    let server = Server::start();
+    let place = PgPlace::on(&server.address);
+    let (one, other) = (place.store().await, place.store().await);
+    let ids = [run_id(1), run_id(2)];
+    let mut held = Vec::new();
+    for id in &ids {
+        held.push(one.drive(id).await.unwrap().unwrap());
+    }
+    server.kill();
+    // A lock is a session's, and the sessions are gone; nobody asks for it again but its holder.
+    while other.driven(&ids).await.is_ok_and(|driven| driven.len() == ids.len()) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    while !other.driven(&ids).await.is_ok_and(|driven| driven.len() == ids.len()) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(other.drive(&ids[0]).await.unwrap().is_none());
+    drop(held);
     while !other.driven(&ids).await.unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(one.drive(&first).await.unwrap().is_some());
+    assert!(other.drive(&ids[0]).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn slots_of_a_lane_are_shared_by_all_processes_and_kept_over_a_kill_of_the_server() {
+    let server = Server::start();
+    let place = PgPlace::on(&server.address);
+    let (one, other) = (place.store().await, place.store().await);
+    // A server that has just started gives nothing away for a while: those who had slots come first.
+    let mut held = Vec::new();
+    while held.len() < 3 {
+        held.extend(one.slot("p/m", 3).await.unwrap());
+        held.extend(other.slot("p/m", 3).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(one.slot("p/m", 3).await.unwrap().is_none());
+    assert!(other.slot("p/m", 3).await.unwrap().is_none());
+    assert!(other.slot("p/other", 3).await.unwrap().is_some());
+    server.kill();
+    // Long enough for a new one to be willing again.
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_secs(14) {
+        assert!(!one.slot("p/m", 3).await.is_ok_and(|slot| slot.is_some()), "a fourth");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    held.pop();
+    while other.slot("p/m", 3).await.unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

@@ -77,7 +77,8 @@ impl FromStr for EngineArg {
             "restate" => INGRESS,
             _ => text.strip_prefix("restate=").ok_or("it is local, restate or restate=URL")?,
         };
-        match url.starts_with("http://") || url.starts_with("https://") {
+        let is_address = |url: &str| url.starts_with("http://") || url.starts_with("https://");
+        match url.split(',').all(is_address) {
             true => Ok(Self::Restate(url.trim_end_matches('/').to_owned())),
             false => Err(format!("an address such as {INGRESS} follows `restate=`")),
         }

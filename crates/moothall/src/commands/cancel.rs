@@ -56,7 +56,7 @@ async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
         return Ok(row.state);
     }
     if let Some(restate) = local::restate_of(row) {
-        consult::cancel(restate, store, row).await?;
+        consult::cancel(restate, store, run_id).await?;
         return Ok(wait(store, run_id).await?);
     }
     let ended = match local.lock(run_id).await {

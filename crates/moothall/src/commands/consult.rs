@@ -48,7 +48,7 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 pub(super) use self::kept::Kept;
 pub(super) use self::reading::Reading;
 pub(super) use self::remote::{
-    cancel, let_go_on, refused, service_of, start, until_it_stops, unwatched,
+    begin, cancel, let_go_on, refused, service_of, start, until_it_stops, unwatched,
 };
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
@@ -112,8 +112,10 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             }
             Some(restate) => {
                 local.store.create_run(new).await.map_err(local::broken)?;
-                start(restate, Service::Consultation, &*local.store, &run_id).await?;
-                remote::follow(&*local.store, &run_id, &[], &kept, &screen).await
+                match begin(restate, Service::Consultation, &*local.store, &run_id).await {
+                    Ok(()) => remote::follow(&*local.store, &run_id, &[], &kept, &screen).await,
+                    Err(error) => Err(error.into()),
+                }
             }
         };
         end(&ready, &left).await;
@@ -148,7 +150,7 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
             let record = RunRecord::read(store, id).await.map_err(local::broken)?;
             shown(&screen).catch_up(&record.events);
             let more = Budget { usd: args.budget, tokens: args.budget_tokens };
-            let_go_on(restate, store, row, more).await?;
+            let_go_on(restate, store, id, more).await?;
             let left = remote::follow(store, id, &record.events, &kept, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }

@@ -81,7 +81,7 @@ pub(super) async fn gathered(
     let mut filings = match request.source {
         EvidenceSource::Files => Filings::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
-            Filings::open(loaded, offline, &request.ticker).await?
+            Filings::open(loaded, offline, &request.ticker, None).await?
         }
     };
     if let Some(folder) = files {

@@ -113,7 +113,7 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
             }
             (None, restate) => {
                 let restate = restate.as_deref().unwrap_or_default();
-                consult::start(restate, Service::CodeRun, &*local.store, &run_id).await?;
+                consult::begin(restate, Service::CodeRun, &*local.store, &run_id).await?;
                 follow(&*local.store, &run_id, &[], &view).await
             }
         };
@@ -142,7 +142,7 @@ pub(super) fn go_on(global: &Global, args: &ResumeArgs, found: &Found) -> anyhow
             let store = &*local.store;
             let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
             let more = Budget { usd: args.budget, tokens: args.budget_tokens };
-            consult::let_go_on(restate, store, row, more).await?;
+            consult::let_go_on(restate, store, &row.run_id, more).await?;
             let ended = follow(store, &row.run_id, &record.events, &view).await?;
             return finish(&context, local, &kept, &row.run_id, ended, &files, audience).await;
         }

@@ -5,7 +5,7 @@ mod readied;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
@@ -14,7 +14,7 @@ use moothall_restate::{
 };
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use self::readied::Readied;
 use super::consult::refused;
@@ -22,6 +22,7 @@ use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::terminal::{self, DIM};
+use crate::turnstile::SharedTurnstile;
 use crate::{config, logging};
 
 /// How long answers that are under way are waited for at the end. They are paid for.
@@ -38,9 +39,13 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
         let cluster = Cluster::new(&args.restate).map_err(refused)?;
-        let local = Local::open(&loaded).await?;
-        let program =
-            Arc::new(Runs { config: global.config.clone(), local, ready: Mutex::default() });
+        let local = Arc::new(Local::open(&loaded).await?);
+        let program = Arc::new(Runs {
+            config: global.config.clone(),
+            turnstile: Arc::new(SharedTurnstile::new(Arc::clone(&local))),
+            local,
+            ready: Mutex::default(),
+        });
         let build = match &args.build {
             Some(build) => build.clone(),
             None => build_of_this_program()?,
@@ -70,7 +75,11 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
                 serving.await
             }
         };
-        program.shut_down().await;
+        // Steps that were not waited for still need the store, and Restate hears of it if they fail: it
+        // gives them to others.
+        if !worker.is_busy() {
+            program.shut_down().await;
+        }
         served.map_err(|words| {
             CliError::usage("`--identity-key` is no public key of a Restate")
                 .with_hint(format!("its log shows it, as publickeyv1_…; {words}"))
@@ -131,11 +140,16 @@ pub(super) fn build_of_this_program() -> Result<Build, CliError> {
 #[derive(Debug)]
 struct Runs {
     config: Option<PathBuf>,
-    local: Local,
+    local: Arc<Local>,
+    /// What providers allow all workers together.
+    turnstile: Arc<SharedTurnstile>,
     /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
     /// begin with their time.
-    ready: Mutex<BTreeMap<RunId, Arc<Readied>>>,
+    ready: Mutex<BTreeMap<RunId, Place>>,
 }
+
+/// What one run needs, once it is found. Runs do not wait for what others need.
+type Place = Arc<OnceCell<Arc<Readied>>>;
 
 impl Program for Runs {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
@@ -158,25 +172,37 @@ fn again(why: &impl ToString) -> OpenError {
 
 impl Runs {
     async fn readied(&self, row: &RunRow) -> Result<Arc<Readied>, CliError> {
-        let mut ready = self.ready.lock().await;
-        if let Some(found) = ready.get(&row.run_id) {
-            return Ok(Arc::clone(found));
-        }
-        let found = Readied::find(self.config.as_deref(), &self.local.store, row).await?;
-        let found = Arc::new(found);
-        ready.insert(row.run_id.clone(), Arc::clone(&found));
+        let place = self.place(&row.run_id);
+        let (config, store) = (self.config.as_deref(), &self.local.store);
+        let find = || async {
+            Readied::find(config, store, row, self.turnstile.clone()).await.map(Arc::new)
+        };
+        place.get_or_try_init(find).await.cloned()
+    }
+
+    /// The place of a run among those that are at hand.
+    fn place(&self, run_id: &RunId) -> Place {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Arc::clone(ready.entry(run_id.clone()).or_default());
         if ready.len() > AT_HAND
             && let Some((_, oldest)) = ready.pop_first()
+            && let Some(oldest) = oldest.get().cloned()
         {
             // Whoever still uses it keeps it.
             tokio::spawn(async move { oldest.shut_down().await });
         }
-        Ok(found)
+        place
     }
 
     async fn shut_down(&self) {
-        for ready in std::mem::take(&mut *self.ready.lock().await).into_values() {
-            ready.shut_down().await;
+        let ready = {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *ready)
+        };
+        for ready in ready.into_values() {
+            if let Some(ready) = ready.get() {
+                ready.shut_down().await;
+            }
         }
         self.local.close().await;
     }

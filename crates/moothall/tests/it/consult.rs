@@ -421,7 +421,7 @@ fn second_ctrl_c_leaves_at_once() {
 }
 
 /// A committee that proposes moves with a wrong number and finds them good.
-fn careless(call: &Call) -> Behaviour {
+pub(crate) fn careless(call: &Call) -> Behaviour {
     let body = call.body();
     let fields = &body["response_format"]["json_schema"]["schema"]["properties"];
     let scores = json!({

@@ -34,7 +34,7 @@ impl Ready {
         let models = kept.consult.models.distinct();
         let gateway = Arc::new(context.gateway_for(&models, kept.settings.recording()?)?);
         let loaded = &context.loaded;
-        let filings = evidence(loaded, kept).await?;
+        let filings = evidence(context, kept).await?;
         let Found { walls, rooms, without_walls } = walls(loaded, kept).await?;
         Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
     }
@@ -68,12 +68,14 @@ impl Ready {
 }
 
 /// Where evidence comes from. Nothing is read yet.
-async fn evidence(loaded: &Loaded, kept: &Kept) -> Result<Filings, CliError> {
+async fn evidence(context: &Context, kept: &Kept) -> Result<Filings, CliError> {
+    let loaded = &context.loaded;
     let (settings, gather) = (&kept.settings, &kept.consult.gather);
     let mut filings = match gather.source {
         EvidenceSource::Files => Filings::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
-            Filings::open(loaded, settings.offline.as_deref(), &gather.ticker).await?
+            let (offline, turnstile) = (settings.offline.as_deref(), context.turnstile.clone());
+            Filings::open(loaded, offline, &gather.ticker, turnstile).await?
         }
     };
     if let Some(folder) = &settings.files {

@@ -8,7 +8,7 @@ use moothall_core::{PauseReason, RunEventBody, RunId};
 use moothall_engine::{Ended, Pause, RunRecord};
 use moothall_models::Budget;
 use moothall_restate::{Cluster, ClusterError, Service};
-use moothall_store::{RunRow, RunState, Store, StoreError, StoredEvent, Wish};
+use moothall_store::{RunState, Store, StoreError, StoredEvent, Wish};
 
 use super::drive::{Left, name_moves};
 use super::kept::Kept;
@@ -20,6 +20,10 @@ use crate::local;
 
 /// How often it is looked for what has happened.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How often a cluster is asked to take a run where it does not answer, and the pause between.
+const START_TRIES: u32 = 3;
+const START_AGAIN: Duration = Duration::from_secs(1);
 
 /// How many events are read at once.
 const PAGE: u32 = 1000;
@@ -50,48 +54,86 @@ pub(in crate::commands) fn service_of(workflow: &str) -> Service {
     }
 }
 
-/// Gives a run that the store knows to the workers of a cluster. Where they do not take it, it is
-/// gone: nobody would ever drive it.
-pub(in crate::commands) async fn start(
+/// Gives a new run to the workers of a cluster. Where they surely do not have it, it is gone: nobody
+/// would ever drive it. Where nobody knows, it stays: it may have begun.
+pub(in crate::commands) async fn begin(
     restate: &str,
     service: Service,
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
-    let started = async { Cluster::new(restate)?.start(service, run_id).await };
-    let Err(error) = started.await else { return Ok(()) };
-    store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
-    Err(refused(error))
+    let Err(error) = start(restate, service, run_id).await else { return Ok(()) };
+    if error.nothing_happened() {
+        store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
+        return Err(refused(error));
+    }
+    let id = local::short(run_id);
+    Err(CliError::failed("nobody knows whether the cluster has taken the run")
+        .with_source(error)
+        .with_hint(format!("`moothall resume {id}` gives it to the cluster, if it is not there")))
 }
 
-/// Lets a run go on that stands still; one that does not is left alone.
+/// Gives a run to the workers of a cluster, unless they have it: to start it twice is to start it
+/// once. A question that nobody answered is asked again.
+pub(in crate::commands) async fn start(
+    restate: &str,
+    service: Service,
+    run_id: &RunId,
+) -> Result<(), ClusterError> {
+    let cluster = Cluster::new(restate)?;
+    let mut tries = 1;
+    loop {
+        match cluster.start(service, run_id).await {
+            Err(error) if !error.nothing_happened() && tries < START_TRIES => {
+                tries += 1;
+                tokio::time::sleep(START_AGAIN).await;
+            }
+            started => return started,
+        }
+    }
+}
+
+/// Lets a run go on that stands still. One that no worker has, because whoever made it died before
+/// it was given to the cluster, begins; one that goes on is left alone.
 pub(in crate::commands) async fn let_go_on(
     restate: &str,
     store: &dyn Store,
-    row: &RunRow,
+    run_id: &RunId,
     budget: Budget,
 ) -> Result<(), CliError> {
-    if row.state != RunState::Paused {
+    let row = store.run(run_id).await.map_err(local::broken)?;
+    let service = service_of(&row.ok_or_else(|| local::no_such_run(run_id.as_str()))?.workflow);
+    start(restate, service, run_id).await.map_err(refused)?;
+    // Read only now: what begins may come to a pause, or to its end.
+    let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
+    if record.row.state != RunState::Paused {
         return Ok(());
     }
-    let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
     let cluster = Cluster::new(restate).map_err(refused)?;
-    let (service, pauses) = (service_of(&row.workflow), pauses(&record.events));
-    cluster.go_on(service, &row.run_id, pauses, budget).await.map_err(refused)
+    cluster.go_on(service, run_id, pauses(&record.events), budget).await.map_err(refused)
 }
 
-/// Asks the workers of a run to end it. One that stands still must go on to hear of it.
+/// Asks the workers of a run to end it. One that stands still must go on to hear of it, and one that
+/// no worker has must begin.
 pub(in crate::commands) async fn cancel(
     restate: &str,
     store: &dyn Store,
-    row: &RunRow,
+    run_id: &RunId,
 ) -> Result<(), CliError> {
-    match store.ask(&row.run_id, Wish::Cancel).await {
+    match store.ask(run_id, Wish::Cancel).await {
         Ok(()) => {}
         Err(StoreError::RunEnded { .. }) => return Ok(()),
         Err(error) => return Err(local::broken(error)),
     }
-    let_go_on(restate, store, row, Budget::default()).await
+    // Where it stands is read after it was asked: a run that comes to a pause looks for this wish
+    // after it has said that it stands still.
+    let_go_on(restate, store, run_id, Budget::default()).await.map_err(|error| {
+        let id = local::short(run_id);
+        error.with_hint(format!(
+            "the wish stays: it ends as soon as the cluster is there; without one, delete it: \
+             `moothall runs rm {id} --force`"
+        ))
+    })
 }
 
 /// How often a run has paused.

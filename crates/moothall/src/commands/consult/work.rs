@@ -6,7 +6,7 @@ use moothall_core::Effect;
 use moothall_core::consult::Consult;
 use moothall_engine::waves::Hands;
 use moothall_engine::{GatherPerformer, ModelPerformer, Performer, Walls};
-use moothall_models::{Amount, Budget, Ledger};
+use moothall_models::{Amount, Budget, Ledger, Turnstile};
 
 use super::drive::workflow;
 use super::kept::Kept;
@@ -30,9 +30,11 @@ impl Readied {
     pub(in crate::commands) async fn find(
         config: Option<&std::path::Path>,
         kept: Kept,
+        turnstile: Arc<dyn Turnstile>,
     ) -> Result<Self, CliError> {
         let model = kept.consult.models.default.clone();
-        let context = Context::load(config, kept.settings.flags(Some(&model))?)?;
+        let mut context = Context::load(config, kept.settings.flags(Some(&model))?)?;
+        context.turnstile = Some(turnstile);
         let ready = Ready::find(&context, &kept).await?;
         Ok(Self { kept, ready })
     }

@@ -6,7 +6,7 @@ use moothall_core::reflexion::Reflexion;
 use moothall_core::{Effect, RunId};
 use moothall_engine::waves::Hands;
 use moothall_engine::{ModelPerformer, Performer, SandboxPerformer};
-use moothall_models::{Amount, Budget, Ledger};
+use moothall_models::{Amount, Budget, Ledger, Turnstile};
 use moothall_store::Store;
 
 use super::drive::{Ready, workflow};
@@ -34,9 +34,11 @@ impl Readied {
         kept: Kept,
         store: Arc<dyn Store>,
         run_id: RunId,
+        turnstile: Arc<dyn Turnstile>,
     ) -> Result<Self, CliError> {
         let input = &kept.reflexion;
-        let context = Context::load(config, kept.settings.flags(Some(&input.model))?)?;
+        let mut context = Context::load(config, kept.settings.flags(Some(&input.model))?)?;
+        context.turnstile = Some(turnstile);
         let (model, image, limits) = (&input.model, &input.image, input.limits);
         // Boxed: looking for sandboxes is large.
         let ready = Box::pin(Ready::find(&context, &kept.settings, model, image, limits)).await?;

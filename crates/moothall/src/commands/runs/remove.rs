@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use moothall_engine::EngineError;
-use moothall_store::{RunFilter, RunRow, Teams};
+use moothall_store::{RunFilter, RunRow, Teams, Wish};
 use serde_json::{Value, json};
 
 use super::run_json;
@@ -87,8 +87,12 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 
 /// Takes what must be had before a run may go.
 async fn doom(local: &Local, row: RunRow) -> Result<Doomed, EngineError> {
-    let on_cluster = local::restate_of(&row).is_some();
-    if on_cluster && !local.driven(std::slice::from_ref(&row)).await?.is_empty() {
+    // Workers hear a wish within a second. A run that still stands there has none, and one that comes
+    // back finds it gone and lets go.
+    if local::restate_of(&row).is_some()
+        && !local.driven(std::slice::from_ref(&row)).await?.is_empty()
+        && !local.store.wishes(&row.run_id).await?.contains(&Wish::Cancel)
+    {
         return Err(EngineError::Busy(row.run_id));
     }
     // A process that has just come to the end still writes what its person waits for.

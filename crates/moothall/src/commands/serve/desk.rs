@@ -200,7 +200,15 @@ impl ProgramDesk {
         let terms = Terms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
         match self.local.store.admit_run(new, terms).await? {
             Admission::Made => {}
-            Admission::MadeBefore(before) => return Ok(Begun::Before(before)),
+            Admission::MadeBefore(before) => {
+                // Whoever made it may have died before it was given to the cluster.
+                if let Some(restate) = restate {
+                    let started =
+                        consult::start(&restate, consult::service_of(&workflow), &before).await;
+                    started.map_err(|error| self.problem(consult::refused(error)))?;
+                }
+                return Ok(Begun::Before(before));
+            }
             Admission::OtherRequest => {
                 return Err(Problem::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
@@ -215,7 +223,7 @@ impl ProgramDesk {
             None => self.drive(run_id.clone(), lock, context, opened),
             Some(restate) => {
                 let service = consult::service_of(&workflow);
-                let started = consult::start(&restate, service, &*self.local.store, &run_id).await;
+                let started = consult::begin(&restate, service, &*self.local.store, &run_id).await;
                 opened.leave().await;
                 started.map_err(|error| self.problem(error))?;
             }
@@ -260,7 +268,7 @@ impl ProgramDesk {
         let budget = order::budget(request.budget_usd.as_deref())?;
         if let Some(restate) = local::restate_of(&row) {
             let more = Budget { usd: budget, tokens: None };
-            return consult::let_go_on(restate, &*self.local.store, &row, more).await;
+            return consult::let_go_on(restate, &*self.local.store, &row.run_id, more).await;
         }
         let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
         let store = &*self.local.store;
@@ -295,7 +303,7 @@ impl ProgramDesk {
     async fn end(&self, row: RunRow) -> Result<(), CliError> {
         let (store, run_id) = (&*self.local.store, &row.run_id);
         if let Some(restate) = local::restate_of(&row) {
-            return consult::cancel(restate, store, &row).await;
+            return consult::cancel(restate, store, run_id).await;
         }
         let broken =
             |error: EngineError| CliError::failed("the run cannot be cancelled").with_source(error);

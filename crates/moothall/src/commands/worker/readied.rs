@@ -6,6 +6,7 @@ use std::sync::Arc;
 use moothall_core::consult::Consult;
 use moothall_core::reflexion::Reflexion;
 use moothall_engine::Walls;
+use moothall_models::Turnstile;
 use moothall_restate::Opened;
 use moothall_store::{RunRow, Store};
 
@@ -23,18 +24,20 @@ impl Readied {
         config: Option<&Path>,
         store: &Arc<dyn Store>,
         row: &RunRow,
+        turnstile: Arc<dyn Turnstile>,
     ) -> Result<Self, CliError> {
         // Boxed: looking for sandboxes is large.
         match row.workflow.as_str() {
             Consult::NAME => {
                 let kept = consult::Kept::read(&row.input)?;
-                let found = Box::pin(consult::Readied::find(config, kept)).await?;
+                let found = Box::pin(consult::Readied::find(config, kept, turnstile)).await?;
                 Ok(Self::Consult(Arc::new(found)))
             }
             Reflexion::NAME => {
                 let kept = run::Kept::read(&row.input)?;
                 let (store, run_id) = (Arc::clone(store), row.run_id.clone());
-                let found = Box::pin(run::Readied::find(config, kept, store, run_id)).await?;
+                let found = run::Readied::find(config, kept, store, run_id, turnstile);
+                let found = Box::pin(found).await?;
                 Ok(Self::Code(Arc::new(found)))
             }
             other => Err(CliError::failed(format!("a `{other}` is not driven by workers"))),

@@ -1,0 +1,40 @@
+use std::io;
+
+use moothall_store::{NewRun, SqliteStore, Store as _};
+
+use super::*;
+
+fn run_id() -> RunId {
+    "01932b5c-7d4e-7a31-9c55-3f6f0e8a4b17".parse().unwrap()
+}
+
+fn run() -> NewRun {
+    NewRun {
+        run_id: run_id(),
+        owner: moothall_core::access::Owner::local(),
+        cap: None,
+        workflow: "test".to_owned(),
+        title: "test".to_owned(),
+        input: serde_json::Value::Null,
+        model: "demo".to_owned(),
+        build: "test".to_owned(),
+        created_at_ms: 0,
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_store_is_being_closed_goes_on_later() {
+    let store = SqliteStore::in_memory().await.unwrap();
+    store.close().await;
+    let closed = EngineError::from(store.create_run(run()).await.unwrap_err());
+    assert!(closed.is_retryable(), "{closed:?}");
+}
+
+#[test]
+fn what_somebody_can_cure_is_tried_again_and_what_nobody_can_is_final() {
+    let full = StoreError::Io(io::Error::from(io::ErrorKind::StorageFull));
+    assert!(EngineError::from(full).is_retryable());
+    assert!(EngineError::Lock(io::Error::from(io::ErrorKind::PermissionDenied)).is_retryable());
+    assert!(!EngineError::from(StoreError::UnknownRun(run_id())).is_retryable());
+    assert!(!EngineError::Stalled.is_retryable());
+}

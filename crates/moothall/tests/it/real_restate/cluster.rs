@@ -1,0 +1,408 @@
+//! A real Restate, one node or three, a store, and workers, all on this machine.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moothall_engine::RunRecord;
+use moothall_store::{PgStore, RunFilter, RunRow, Store, Teams};
+use tempfile::TempDir;
+
+use crate::chaos::{Left, store};
+use crate::world::World;
+
+/// How long nothing may happen.
+pub(super) const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Partitions of a server; each has a leader when it is ready.
+const PARTITIONS: u32 = 4;
+
+pub(super) const CONSULT: [&str; 6] = ["consult", "HLXI", "--model", "demo", "--isolation", "none"];
+
+/// A process that ends with its test.
+#[derive(Debug)]
+pub(super) struct Running(Child);
+
+impl Running {
+    /// As a machine that loses its power.
+    pub(super) fn kill(&mut self) {
+        // One that stands still hears of nothing else.
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+
+    pub(super) fn signal(&self, signal: &str) {
+        send(signal, &self.0.id().to_string());
+    }
+
+    pub(super) fn wait(mut self) {
+        self.0.wait().unwrap();
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn send(signal: &str, process: &str) {
+    // It may just have ended.
+    Command::new("kill").args([signal, process]).stderr(Stdio::null()).status().unwrap();
+}
+
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools")
+}
+
+/// What a cluster is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) nodes: u16,
+    pub(super) workers: usize,
+    /// Whether runs are kept in a PostgreSQL of the cluster's own.
+    pub(super) postgres: bool,
+    /// Of the server, beside the usual ones.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+}
+
+/// One node, one worker, and runs in a file.
+pub(super) const SMALL: Plan = Plan { nodes: 1, workers: 1, postgres: false, settings: &[] };
+
+/// A server, one store, and workers.
+pub(super) struct Cluster {
+    // Processes end before their folders go.
+    pub(super) workers: Vec<Running>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) postgres: Option<Postgres>,
+    pub(super) world: World,
+    /// Where all workers listen, once there is one.
+    listen: String,
+    /// Workers that there ever were.
+    lives: usize,
+    _data: TempDir,
+}
+
+impl Cluster {
+    pub(super) fn new(plan: Plan) -> Self {
+        Self::in_world(plan, World::new())
+    }
+
+    pub(super) fn in_world(plan: Plan, world: World) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let installed = Command::new(tools().join("restate/install.sh")).output().unwrap();
+        assert!(
+            installed.status.success(),
+            "there is no Restate; `tools/restate/install.sh` gets it by npm: {}",
+            String::from_utf8_lossy(&installed.stderr)
+        );
+        let programs = String::from_utf8(installed.stdout).unwrap();
+        let nodes = Node::start_all(plan, data.path(), programs.trim());
+        let postgres = plan.postgres.then(Postgres::start);
+        let mut world =
+            world.with("MOOTHALL_LOG__LEVEL", "debug").with("MOOTHALL_LOG__FORMAT", "json");
+        if let Some(postgres) = &postgres {
+            world.set("MOOTHALL_DATABASE_URL", &postgres.address);
+        }
+        let listen = "127.0.0.1:0".to_owned();
+        let mut cluster =
+            Self { workers: Vec::new(), nodes, postgres, world, listen, lives: 0, _data: data };
+        for _ in 0..plan.workers {
+            cluster.add_worker();
+        }
+        cluster
+    }
+
+    fn addresses(&self, port: impl Fn(&Ports) -> u16) -> String {
+        let address = |node: &Node| format!("http://127.0.0.1:{}", port(&node.ports));
+        self.nodes.iter().map(address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Starts a worker, again and again while what it needs is away, as a supervisor does.
+    pub(super) fn add_worker(&mut self) {
+        let began = Instant::now();
+        let (ingress, admin) =
+            (self.addresses(|ports| ports.ingress), self.addresses(|ports| ports.admin));
+        loop {
+            self.lives += 1;
+            let log = self.world.path(&format!("worker-{}.log", self.lives));
+            let mut command = self.world.command(&[
+                "worker",
+                "--listen",
+                &self.listen,
+                "--restate",
+                &ingress,
+                "--register",
+                &admin,
+            ]);
+            command.stderr(fs_err::File::create(&log).unwrap().into_parts().0);
+            let mut worker = command.spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(worker.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            let worker = Running(worker);
+            if let Some(listen) = line.trim().strip_prefix("http://") {
+                // The first one finds a free port, and the others share it.
+                listen.clone_into(&mut self.listen);
+                self.workers.push(worker);
+                return;
+            }
+            let words = fs_err::read_to_string(&log).unwrap();
+            assert!(began.elapsed() < PATIENCE, "{words}");
+        }
+    }
+
+    /// What each worker that there ever was has logged, line by line.
+    pub(super) fn logs(&self) -> Vec<String> {
+        let log = |life| {
+            let log = self.world.read(&format!("worker-{life}.log"));
+            // The last line may be half written.
+            log.rfind('\n').map_or_else(String::new, |end| log[..=end].to_owned())
+        };
+        (1..=self.lives).map(log).collect()
+    }
+
+    pub(super) fn engine(&self) -> String {
+        format!("restate={}", self.addresses(|ports| ports.ingress))
+    }
+
+    /// Starts a consultation, with a process that follows it.
+    pub(super) fn consult(&self, more: &[&str]) -> Running {
+        self.follow(&[&CONSULT[..], more].concat())
+    }
+
+    /// The same, of other words.
+    pub(super) fn follow(&self, words: &[&str]) -> Running {
+        let engine = self.engine();
+        let mut command = self.world.command(&[words, &["--engine", &engine]].concat());
+        let log = fs_err::File::create(self.world.path("consult.log")).unwrap().into_parts().0;
+        Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    /// A consultation to its end.
+    pub(super) fn consulted(&self, more: &[&str]) {
+        let engine = self.engine();
+        let ran = self.world.run(&[&CONSULT[..], &["--engine", &engine], more].concat());
+        assert_eq!(ran.code, Some(0), "{ran}");
+    }
+
+    pub(super) async fn store(&self) -> Option<Arc<dyn Store>> {
+        match &self.postgres {
+            Some(postgres) => {
+                let store = PgStore::open(&postgres.address.parse().unwrap(), 4).await;
+                store.ok().map(|store| Arc::new(store) as Arc<dyn Store>)
+            }
+            None => store(&self.world).await.map(|store| Arc::new(store) as Arc<dyn Store>),
+        }
+    }
+
+    /// What the only run left.
+    pub(super) async fn left(&self) -> Left {
+        let store = self.store().await.unwrap();
+        let found = runs(&*store).await;
+        assert_eq!(found.len(), 1, "there is one run");
+        Left::of(RunRecord::read(&*store, &found[0].run_id).await.unwrap())
+    }
+}
+
+/// All runs, the newest first; none where the store is away.
+pub(super) async fn runs(store: &dyn Store) -> Vec<RunRow> {
+    let filter = RunFilter { teams: Teams::All, state: None, limit: 1000 };
+    store.runs(filter).await.unwrap_or_default()
+}
+
+/// What a consultation of one machine leaves, and its world.
+pub(super) async fn of_one_machine(more: &[&str]) -> (World, Left) {
+    let world = World::new();
+    let ran = world.run(&[&CONSULT[..], more].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let left = Left::in_world(&world).await;
+    (world, left)
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    node: u16,
+    ingress: u16,
+    admin: u16,
+}
+
+impl Ports {
+    /// Those of so many nodes. All are held until the last is found, so that none comes twice.
+    fn free(nodes: u16) -> Vec<Self> {
+        let held: Vec<_> =
+            (0..nodes * 3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<_> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
+        let of_one = |ports: &[u16]| Self { node: ports[0], ingress: ports[1], admin: ports[2] };
+        ports.chunks(3).map(of_one).collect()
+    }
+}
+
+/// One server.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) server: Running,
+    ports: Ports,
+    /// Counted from 1; data lies under its name.
+    number: u16,
+    all: Vec<Ports>,
+    folder: PathBuf,
+    settings: &'static [(&'static str, &'static str)],
+}
+
+impl Node {
+    /// Nobody can be handed a port, so all are started again where another process took one.
+    fn start_all(plan: Plan, folder: &Path, programs: &str) -> Vec<Self> {
+        for attempt in 0..5 {
+            let all = Ports::free(plan.nodes);
+            let folder = folder.join(format!("attempt-{attempt}"));
+            let start = |(number, ports): (u16, &Ports)| {
+                let (all, folder) = (all.clone(), folder.join(number.to_string()));
+                fs_err::create_dir_all(&folder).unwrap();
+                let server = serve(*ports, number, &all, &folder, plan.settings);
+                Self { server, ports: *ports, number, all, folder, settings: plan.settings }
+            };
+            let mut nodes: Vec<Self> = (1..).zip(&all).map(start).collect();
+            if nodes.iter_mut().all(Self::comes_up) {
+                nodes[0].until_it_leads(programs);
+                return nodes;
+            }
+        }
+        panic!("the server does not come up")
+    }
+
+    /// Waits until it answers; `false` where it ended instead.
+    pub(super) fn comes_up(&mut self) -> bool {
+        let began = Instant::now();
+        let Ports { ingress, admin, .. } = self.ports;
+        while !(is_healthy(ingress, "/restate/health") && is_healthy(admin, "/health")) {
+            if self.server.has_ended() {
+                return false;
+            }
+            assert!(began.elapsed() < PATIENCE, "the server does not come up");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        true
+    }
+
+    /// Nodes answer seconds before they have divided the work.
+    fn until_it_leads(&self, programs: &str) {
+        let began = Instant::now();
+        let address = format!("http://127.0.0.1:{}", self.ports.node);
+        loop {
+            let told = Command::new(format!("{programs}/restatectl"))
+                .args(["--address", &address, "status"])
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&told.stdout).into_owned();
+            // A row of a node: its id, name, uptime, role and how many partitions it leads.
+            let leads = |line: &str| {
+                let mut words = line.split_whitespace();
+                let is_node =
+                    words.next().is_some_and(|id| id.starts_with('N') && id.contains(':'));
+                is_node.then(|| words.nth(3)?.parse::<u32>().ok()).flatten()
+            };
+            if told.lines().filter_map(leads).sum::<u32>() == PARTITIONS {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{told}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// As a machine that loses its power, and comes back.
+    pub(super) fn kill_and_restart(&mut self) {
+        self.server.kill();
+        let Self { ports, number, all, folder, settings, .. } = self;
+        self.server = serve(*ports, *number, all, folder, settings);
+        assert!(self.comes_up(), "it does not start again");
+    }
+}
+
+fn serve(
+    ports: Ports,
+    number: u16,
+    all: &[Ports],
+    folder: &Path,
+    settings: &[(&str, &str)],
+) -> Running {
+    let mut server = Command::new(tools().join("restate/up.sh"));
+    server.arg(folder).env("RESTATE_DEFAULT_NUM_PARTITIONS", PARTITIONS.to_string());
+    let Ports { node, ingress, admin } = ports;
+    for (name, port) in [("NODE_PORT", node), ("INGRESS_PORT", ingress), ("ADMIN_PORT", admin)] {
+        server.env(name, port.to_string());
+    }
+    if all.len() > 1 {
+        let addresses: Vec<_> =
+            all.iter().map(|ports| format!("\"http://127.0.0.1:{}\"", ports.node)).collect();
+        server
+            .env("RESTATE_NODE_NAME", format!("n{number}"))
+            .env("RESTATE_CLUSTER_NAME", "moothall-test")
+            .env("RESTATE_AUTO_PROVISION", (number == 1).to_string())
+            .env("RESTATE_DEFAULT_REPLICATION", "2")
+            .env("RESTATE_METADATA_CLIENT__ADDRESSES", format!("[{}]", addresses.join(",")));
+    }
+    server.envs(settings.iter().copied());
+    let log = fs_err::OpenOptions::new().create(true).append(true).open(folder.join("log"));
+    let log = log.unwrap().into_parts().0;
+    Running(server.stdout(log).stderr(Stdio::null()).spawn().unwrap())
+}
+
+fn is_healthy(port: u16, path: &str) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    let asked = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let mut answer = [0; 12];
+    // Whoever took the port may listen and never say a word.
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.write_all(asked.as_bytes()).is_ok()
+        && stream.read_exact(&mut answer).is_ok()
+        && answer.ends_with(b" 200")
+}
+
+/// A PostgreSQL of the cluster's own, which starts again when it was killed.
+pub(super) struct Postgres {
+    script: Child,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Postgres {
+    fn start() -> Self {
+        let mut script = Command::new("bash")
+            .arg(tools().join("postgres/up.sh"))
+            .arg("--restart")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(script.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let ["READY", address, certificate] = ready.split_whitespace().collect::<Vec<_>>()[..]
+        else {
+            panic!("the server did not start; `tools/postgres/up.sh` says why: {ready}")
+        };
+        let folder = Path::new(certificate).parent().unwrap().to_owned();
+        Self { address: address.to_owned(), folder, script }
+    }
+
+    /// Kills the process that all others of the server belong to, if it is there.
+    pub(super) fn kill(&self) {
+        let file = fs_err::read_to_string(self.folder.join("data/postmaster.pid"));
+        if let Some(postmaster) = file.as_deref().ok().and_then(|file| file.lines().next()) {
+            send("-KILL", postmaster);
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        send("-TERM", &self.script.id().to_string());
+        self.script.wait().unwrap();
+    }
+}

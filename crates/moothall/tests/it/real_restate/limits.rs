@@ -1,0 +1,68 @@
+//! What three workers together may ask of a provider, measured at the provider.
+
+use std::time::{Duration, Instant};
+
+use moothall_testkit::{Call, Wire};
+
+use super::cluster::{Cluster, PATIENCE, Plan, Running, SMALL};
+use crate::consult::careless;
+use crate::fake::Fake;
+use crate::world::World;
+
+const CONSULT: [&str; 11] = [
+    "consult",
+    "HLXI",
+    "--model",
+    "openrouter/m",
+    "--isolation",
+    "none",
+    "--yes",
+    "--moves",
+    "5",
+    "--rounds",
+    "2",
+];
+
+/// A provider whose answers take a while, and three workers that may have so many calls under way.
+fn cluster(fake: &Fake, concurrent: u32) -> Cluster {
+    fake.respond_with(|call: &Call| careless(call).with_latency(Duration::from_millis(150)));
+    let world = World::new()
+        .with("MOOTHALL_PROVIDER__OPENROUTER__BASE_URL", &fake.base_url(Wire::OpenAi))
+        .with("MOOTHALL_PROVIDER__OPENROUTER__CONCURRENT", &concurrent.to_string());
+    Cluster::in_world(Plan { workers: 3, postgres: true, ..SMALL }, world)
+}
+
+#[test]
+fn a_provider_that_allows_eight_calls_at_once_never_gets_nine_from_three_workers() {
+    let fake = Fake::start();
+    let cluster = cluster(&fake, 8);
+    let clients: Vec<_> = (0..4).map(|_| cluster.follow(&CONSULT)).collect();
+    clients.into_iter().for_each(Running::wait);
+    let stats = fake.stats();
+    assert!(stats.answered > 100, "{stats:?}");
+    assert_eq!(stats.max_concurrent, 8);
+}
+
+#[test]
+fn a_budget_is_not_exceeded_by_three_workers_that_are_killed() {
+    const BUDGET: u64 = 600_000;
+    let fake = Fake::start();
+    let mut cluster = cluster(&fake, 30);
+    let budget = BUDGET.to_string();
+    let client = cluster.follow(&[&CONSULT[..], &["--budget-tokens", &budget]].concat());
+    let began = Instant::now();
+    for kill in 1..=4 {
+        while fake.stats().received < kill * 6 {
+            assert!(began.elapsed() < PATIENCE, "{:?}", fake.stats());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        cluster.workers.remove(0).kill();
+        cluster.add_worker();
+    }
+    client.wait();
+    let runs = cluster.world.run(&["runs", "--json"]).json();
+    let spent = runs["runs"][0]["spent"]["tokens"].as_u64().unwrap();
+    let billed = fake.stats().billed.total();
+    assert!(billed <= spent && spent <= BUDGET, "{billed} billed, {spent} counted");
+    assert!(fake.stats().abandoned > 0, "nothing was under way when workers died");
+}
