@@ -215,10 +215,10 @@ fn a_client_that_goes_away_leaves_nothing_half_done() {
         let status = server.call("draft_status", &json!({ "draft_id": draft }));
         match status["structuredContent"]["state"].as_str().unwrap() {
             "applied" => break,
-            // The connection may be seen to end before the request is read.
+            // The connection may be seen to end before the request is read, or the request may just
+            // be under way: then this one is refused, and the state says what became of the first.
             "editing" if Instant::now() < until => {
-                let again = server.call("draft_submit", &submit);
-                assert_eq!(again["structuredContent"]["decision"], "accepted", "{again}");
+                server.call("draft_submit", &submit);
             }
             "submitted" | "accepted" | "applying" if Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(20));
