@@ -29,12 +29,17 @@ test("a run can be read without a mouse", async ({ page, trouble, finished }) =>
 
 test("search finds runs and pages", async ({ page, trouble, finished }) => {
   await page.goto("/");
+  // Keys pressed before a page stands are nobody's.
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  const search = page.getByRole("combobox", { name: "Search runs and pages" });
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: "Search runs and pages" }).fill("sett");
+  await search.fill("sett");
   await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Settings" })).toBeVisible();
+  await expect(search).toBeHidden();
   await expect(page).toHaveURL(/settings/);
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: "Search runs and pages" }).fill(`hlxi`);
+  await search.fill("hlxi");
   await expect(page.getByRole("option").first()).toContainText("HLXI");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/runs\//);
