@@ -16,6 +16,7 @@ use super::consult::{Kept, Readied, refused};
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
+use crate::pace::Pace;
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
@@ -37,6 +38,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let program = Arc::new(Consultations {
             config: global.config.clone(),
             local,
+            pace: Pace::of(args.pace),
             ready: Mutex::default(),
         });
         let worker = Worker::new(program.clone(), cluster);
@@ -101,6 +103,7 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
 struct Consultations {
     config: Option<PathBuf>,
     local: Local,
+    pace: Pace,
     /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
     /// begin with their time.
     ready: Mutex<BTreeMap<RunId, Arc<Readied>>>,
@@ -145,7 +148,7 @@ impl Consultations {
         }
         let kept = Kept::read(&row.input)?;
         // Boxed: looking for sandboxes is large.
-        let found = Box::pin(Readied::find(self.config.as_deref(), kept)).await?;
+        let found = Box::pin(Readied::find(self.config.as_deref(), kept, self.pace)).await?;
         let found = Arc::new(found);
         ready.insert(row.run_id.clone(), Arc::clone(&found));
         if ready.len() > AT_HAND
