@@ -132,9 +132,10 @@ struct BareDebate(Arc<Bare>);
 impl BareDebate {
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, Json(plan): Json<Plan>) -> HandlerResult<()> {
-        let (run, number) = ctx.key().split_once('/').ok_or(TerminalError::new("an odd key"))?;
+        let (run, number) =
+            ctx.key().split_once('/').ok_or_else(|| TerminalError::new("an odd key"))?;
         let debate = self.0.trial.debates.get(number.parse::<usize>()?);
-        let (id, input) = debate.ok_or(TerminalError::new("no such debate"))?.clone();
+        let (id, input) = debate.ok_or_else(|| TerminalError::new("no such debate"))?.clone();
         let mut machine = Debate::new(*input.clone())?;
         let mut steps = vec![machine.start()];
         loop {
