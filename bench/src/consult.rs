@@ -25,7 +25,7 @@ use moothall_engine::{Driver, Ended, RunRecord, Walls};
 use moothall_store::{NewRun, SqliteStore, Store};
 use serde::Deserialize;
 
-use self::script::{Script, evidence};
+pub(crate) use self::script::{Script, evidence};
 use crate::{machine, say};
 
 /// The promises of SPECIFICATION.md.
@@ -116,7 +116,8 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
     Ok(Measured { wall, cpu, calls, stored, written, record })
 }
 
-fn input() -> Result<ConsultInput> {
+/// The fictional company before the whole board.
+pub(crate) fn input() -> Result<ConsultInput> {
     let model: ModelName = ModelName::DEMO.parse()?;
     Ok(ConsultInput {
         gather: GatherRequest {

@@ -1,5 +1,7 @@
 //! What a process used, as the kernel counts it, and what machine it ran on.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -9,18 +11,68 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// CPU time of a process, all threads, user and kernel.
 pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
-    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The command's name stands in parentheses and may contain spaces; the numbers begin behind it.
-    let numbers = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
-    let field = |index: usize| -> Result<u32> {
-        numbers
-            .split_whitespace()
-            .nth(index)
-            .context("/proc/PID/stat is short")?
-            .parse()
-            .context("/proc/PID/stat")
-    };
-    Ok(TICK * (field(11)? + field(12)?))
+    let stat = Stat::read(pid)?;
+    Ok(TICK * stat.own_ticks)
+}
+
+/// CPU time of a process, of what it started and of what that started, dead or alive.
+pub(crate) fn family_cpu_time(pid: u32) -> Result<Duration> {
+    let mut ticks = 0;
+    for member in family(pid)? {
+        // One that ended in this moment is counted by its parent.
+        if let Ok(stat) = Stat::read(member) {
+            ticks += stat.own_ticks + stat.dead_children_ticks;
+        }
+    }
+    Ok(TICK * ticks)
+}
+
+/// A process, what it started, and what that started.
+pub(crate) fn family(pid: u32) -> Result<Vec<u32>> {
+    let mut parents = BTreeMap::new();
+    for entry in fs_err::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
+            && let Ok(stat) = Stat::read(pid)
+        {
+            parents.insert(pid, stat.parent);
+        }
+    }
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    Ok(family)
+}
+
+/// What the kernel says about a process.
+struct Stat {
+    parent: u32,
+    own_ticks: u32,
+    dead_children_ticks: u32,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Result<Self> {
+        let stat = fs_err::read_to_string(format!("/proc/{pid}/stat"))?;
+        // The command's name stands in parentheses and may contain spaces; the numbers begin behind
+        // it.
+        let numbers = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
+        let field = |index: usize| -> Result<u32> {
+            numbers
+                .split_whitespace()
+                .nth(index)
+                .context("/proc/PID/stat is short")?
+                .parse()
+                .context("/proc/PID/stat")
+        };
+        Ok(Self {
+            parent: field(1)?,
+            own_ticks: field(11)? + field(12)?,
+            dead_children_ticks: field(13)? + field(14)?,
+        })
+    }
 }
 
 /// CPU time of this process, all threads, to the microsecond.
@@ -31,10 +83,39 @@ pub(crate) fn own_cpu_time() -> Result<Duration> {
 
 /// Memory of a process that is really there.
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
-    let status = fs_err::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().context("VmRSS")?;
+    bytes_of(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+/// The same, with what it shares with others divided among them.
+pub(crate) fn proportional_bytes(pid: u32) -> Result<u64> {
+    bytes_of(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
+/// What the kernel writes in kibibytes behind a name.
+fn bytes_of(path: &str, name: &str) -> Result<u64> {
+    let text = fs_err::read_to_string(path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no such number")?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().context("a number")?;
     Ok(kibibytes * 1024)
+}
+
+/// The name of a process's program, at most 15 bytes of it.
+pub(crate) fn name(pid: u32) -> Result<String> {
+    Ok(fs_err::read_to_string(format!("/proc/{pid}/comm"))?.trim().to_owned())
+}
+
+/// Bytes of all files in a folder: what is written, not what a database has set aside on the disk.
+/// What goes away meanwhile has none.
+pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs_err::read_dir(folder)?.flatten() {
+        bytes += match entry.metadata() {
+            Ok(data) if data.is_dir() => folder_bytes(&entry.path()).unwrap_or_default(),
+            Ok(data) => data.len(),
+            Err(_) => 0,
+        };
+    }
+    Ok(bytes)
 }
 
 /// Processor and number of cores, for the head of a result.

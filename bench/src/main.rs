@@ -2,11 +2,15 @@
 //! them.
 
 mod consult;
+mod engine;
 mod gate;
 mod gateway;
 mod load;
 mod machine;
 mod sandbox;
+mod scale;
+mod servers;
+mod store;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -17,6 +21,11 @@ use clap::Parser;
 enum Bench {
     /// Wall time, CPU and storage of a consultation, beside LangGraph
     Consult(consult::Args),
+    /// Wall time and CPU of debates on Restate, beside Restate's bare SDK
+    Engine(engine::Args),
+    /// One measured worker of the engine benchmark
+    #[command(hide = true)]
+    EngineWorker(engine::WorkerArgs),
     /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
     Gate(gate::Args),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
@@ -28,6 +37,10 @@ enum Bench {
     Load(load::Args),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(sandbox::Args),
+    /// Many consultations at once on two workers: time, memory and storage
+    Scale(scale::Args),
+    /// Commits a second of a store in PostgreSQL, beside SQLite
+    Store(store::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,11 +50,15 @@ fn main() -> ExitCode {
     }
     let done = match Bench::parse() {
         Bench::Consult(args) => consult::run(&args),
+        Bench::Engine(args) => engine::run(&args),
+        Bench::EngineWorker(args) => engine::run_worker(&args),
         Bench::Gate(args) => gate::run(&args),
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),
         Bench::Load(args) => load::run(&args),
         Bench::Sandbox(args) => sandbox::run(&args),
+        Bench::Scale(args) => scale::run(&args),
+        Bench::Store(args) => store::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

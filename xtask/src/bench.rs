@@ -1,5 +1,7 @@
 //! `cargo xtask bench NAME`: measures a promise of SPECIFICATION.md, written there as `bench:NAME`.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
@@ -10,6 +12,8 @@ use crate::shell;
 pub(crate) enum Bench {
     /// Wall time, CPU and storage of a consultation, beside LangGraph
     Consult(Length),
+    /// Wall time and CPU of debates on Restate, beside Restate's bare SDK
+    Engine(Length),
     /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
     Gate(Length),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
@@ -18,6 +22,10 @@ pub(crate) enum Bench {
     Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
+    /// Many consultations at once on two workers: time, memory and storage
+    Scale(Length),
+    /// Commits a second of a store in PostgreSQL, beside SQLite
+    Store(Length),
 }
 
 #[derive(Debug, Args)]
@@ -30,10 +38,13 @@ pub(crate) struct Length {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Consult(length) => consult(length),
+        Bench::Engine(length) => engine(length),
         Bench::Gate(length) => measure("gate", length, &[]),
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
+        Bench::Scale(length) => scale(length),
+        Bench::Store(length) => store(length),
     }
 }
 
@@ -76,8 +87,37 @@ fn consult(length: &Length) -> Result<()> {
     measure("consult", length, &["--python", path])
 }
 
-/// It starts the product as a user does. A short run takes the builds that the tests use.
 fn load(length: &Length) -> Result<()> {
+    with_product("load", length, &[])
+}
+
+/// The plot of the book is made by a whole run only.
+fn scale(length: &Length) -> Result<()> {
+    let root = shell::root()?;
+    install_servers(&root)?;
+    match length.short {
+        true => with_product("scale", length, &[]),
+        false => with_product("scale", length, &["--plot", "docs/src/scaling.svg"]),
+    }
+}
+
+fn engine(length: &Length) -> Result<()> {
+    install_servers(&shell::root()?)?;
+    measure("engine", length, &[])
+}
+
+fn store(length: &Length) -> Result<()> {
+    shell::run(&shell::root()?, &["bash", "tools/postgres/up.sh", "--install-only"])?;
+    measure("store", length, &[])
+}
+
+fn install_servers(root: &Path) -> Result<()> {
+    shell::run(root, &["bash", "tools/postgres/up.sh", "--install-only"])?;
+    shell::run(root, &["bash", "tools/restate/up.sh", "--install-only"])
+}
+
+/// It starts the product as a user does. A short run takes the builds that the tests use.
+fn with_product(name: &str, length: &Length, more: &[&str]) -> Result<()> {
     let root = shell::root()?;
     let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
     let packages = ["-p", "moothall", "-p", "moothall-bench"];
@@ -85,14 +125,15 @@ fn load(length: &Length) -> Result<()> {
     shell::run(&root, &build.concat())?;
     let made = shell::target_dir(&root).join(folder);
     let (bench, program) = (made.join("moothall-bench"), made.join("moothall"));
-    let path = |path: &std::path::Path| -> Result<String> {
+    let path = |path: &Path| -> Result<String> {
         Ok(path.to_str().context("the target folder's name is not text")?.to_owned())
     };
     let (bench, program) = (path(&bench)?, path(&program)?);
-    let mut command_line = vec![bench.as_str(), "load", "--program", program.as_str()];
+    let mut command_line = vec![bench.as_str(), name, "--program", program.as_str()];
     if length.short {
         command_line.push("--short");
     }
+    command_line.extend(more);
     shell::run(&root, &command_line)
 }
 

@@ -19,26 +19,30 @@ use sqlx::{Connection as _, SqliteConnection};
 
 /// Answers by effect id; what is not there is asked of the demonstration model and kept.
 #[derive(Debug, Clone)]
-pub(super) struct Script {
+pub(crate) struct Script {
     evidence: Arc<Evidence>,
     answers: Arc<Mutex<BTreeMap<EffectId, EffectResult>>>,
     latency: Duration,
 }
 
 impl Script {
+    /// One that knows nothing yet, and answers at once.
+    pub(crate) fn new(evidence: Evidence) -> Self {
+        Self { evidence: Arc::new(evidence), answers: Arc::default(), latency: Duration::ZERO }
+    }
+
     /// Runs once to learn every answer.
     pub(super) async fn learn(evidence: Evidence) -> Result<Self> {
-        let answers = Arc::default();
-        let script = Self { evidence: Arc::new(evidence), answers, latency: Duration::ZERO };
+        let script = Self::new(evidence);
         super::measured(&script, Duration::ZERO, Walls::None).await?;
         Ok(script)
     }
 
-    pub(super) fn with_latency(self, latency: Duration) -> Self {
+    pub(crate) fn with_latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
     }
 
-    fn answer(&self, id: &EffectId, effect: &Effect) -> EffectResult {
+    pub(crate) fn answer(&self, id: &EffectId, effect: &Effect) -> EffectResult {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let learnt = || match effect {
             Effect::Gather(_) => EffectResult::Gathered(Box::new((*self.evidence).clone())),
@@ -103,7 +107,7 @@ impl Performer for Script {
 }
 
 /// The facts of the fictional company, from the recording that the program carries.
-pub(super) fn evidence() -> Result<Evidence> {
+pub(crate) fn evidence() -> Result<Evidence> {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/moothall/recordings");
     let bytes = fs_err::read(recordings.join("hlxi/companyfacts/CIK0009990001.json"))?;
     let facts = CompanyFacts::parse(&bytes)?;

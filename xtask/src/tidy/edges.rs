@@ -34,6 +34,7 @@ pub(crate) const TABLE: &[Row] = &[
         uses: &[
             "moothall-engine",
             "moothall-models",
+            "moothall-restate",
             "moothall-sandbox",
             "moothall-store",
             "moothall-testkit",

@@ -94,7 +94,7 @@ pub(crate) struct LoginArgs {
     pub(crate) json: bool,
 }
 
-fn parse_pace(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_pace(text: &str) -> Result<Duration, String> {
     let wrong = || "a pace is from 0 to 60 seconds, such as 2.5".to_owned();
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     match (0.0..=60.0).contains(&seconds) {

@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 use moothall_restate::Build;
+
+use super::serve::parse_pace;
 
 /// Where Restate takes requests, unless somebody says otherwise.
 const INGRESS: &str = "http://127.0.0.1:8080";
@@ -47,6 +50,9 @@ pub(crate) struct WorkerArgs {
     /// Serve nobody but the Restate with this public key, such as publickeyv1_…
     #[arg(long, value_name = "KEY")]
     pub(crate) identity_key: Option<String>,
+    /// Seconds that an answer of the demonstration takes
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_pace)]
+    pub(crate) pace: Duration,
 }
 
 /// Who drives a run.

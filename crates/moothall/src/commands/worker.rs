@@ -21,6 +21,7 @@ use super::consult::refused;
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
 use crate::local::Local;
+use crate::pace::Pace;
 use crate::terminal::{self, DIM};
 use crate::turnstile::SharedTurnstile;
 use crate::{config, logging};
@@ -44,6 +45,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
             config: global.config.clone(),
             turnstile: Arc::new(SharedTurnstile::new(Arc::clone(&local))),
             local,
+            pace: Pace::of(args.pace),
             ready: Mutex::default(),
         });
         let build = match &args.build {
@@ -143,6 +145,7 @@ struct Runs {
     local: Arc<Local>,
     /// What providers allow all workers together.
     turnstile: Arc<SharedTurnstile>,
+    pace: Pace,
     /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
     /// begin with their time.
     ready: Mutex<BTreeMap<RunId, Place>>,
@@ -175,7 +178,7 @@ impl Runs {
         let place = self.place(&row.run_id);
         let (config, store) = (self.config.as_deref(), &self.local.store);
         let find = || async {
-            Readied::find(config, store, row, self.turnstile.clone()).await.map(Arc::new)
+            Readied::find(config, store, row, self.turnstile.clone(), self.pace).await.map(Arc::new)
         };
         place.get_or_try_init(find).await.cloned()
     }

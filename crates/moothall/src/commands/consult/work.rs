@@ -13,11 +13,13 @@ use super::kept::Kept;
 use super::prepare::Ready;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::pace::Pace;
 
 /// A consultation whose models, evidence and walls are found on this machine.
 pub(in crate::commands) struct Readied {
     kept: Kept,
     ready: Ready,
+    pace: Pace,
 }
 
 impl std::fmt::Debug for Readied {
@@ -31,12 +33,13 @@ impl Readied {
         config: Option<&std::path::Path>,
         kept: Kept,
         turnstile: Arc<dyn Turnstile>,
+        pace: Pace,
     ) -> Result<Self, CliError> {
         let model = kept.consult.models.default.clone();
         let mut context = Context::load(config, kept.settings.flags(Some(&model))?)?;
         context.turnstile = Some(turnstile);
         let ready = Ready::find(&context, &kept).await?;
-        Ok(Self { kept, ready })
+        Ok(Self { kept, ready, pace })
     }
 
     pub(in crate::commands) fn workflow(&self) -> Result<Consult, CliError> {
@@ -65,7 +68,7 @@ impl Readied {
 impl Hands for Readied {
     fn performer(&self, ledger: Arc<Ledger>) -> Arc<dyn Performer> {
         let models = Arc::new(ModelPerformer::new(Arc::clone(&self.ready.gateway), ledger));
-        Arc::new(GatherPerformer::new(models, self.ready.filings.clone()))
+        self.pace.slow(Arc::new(GatherPerformer::new(models, self.ready.filings.clone())))
     }
 
     fn most_of(&self, effect: &Effect) -> Amount {

@@ -12,6 +12,7 @@ use moothall_store::{RunRow, Store};
 
 use crate::commands::{consult, run};
 use crate::error::CliError;
+use crate::pace::Pace;
 
 #[derive(Debug)]
 pub(super) enum Readied {
@@ -25,12 +26,13 @@ impl Readied {
         store: &Arc<dyn Store>,
         row: &RunRow,
         turnstile: Arc<dyn Turnstile>,
+        pace: Pace,
     ) -> Result<Self, CliError> {
         // Boxed: looking for sandboxes is large.
         match row.workflow.as_str() {
             Consult::NAME => {
                 let kept = consult::Kept::read(&row.input)?;
-                let found = Box::pin(consult::Readied::find(config, kept, turnstile)).await?;
+                let found = Box::pin(consult::Readied::find(config, kept, turnstile, pace)).await?;
                 Ok(Self::Consult(Arc::new(found)))
             }
             Reflexion::NAME => {

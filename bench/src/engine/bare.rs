@@ -1,0 +1,191 @@
+//! The other side: the same debates as somebody writes them who has Restate's SDK and a database and
+//! nothing else. A step is one journaled `ctx.run`, which asks the models of a wave at once and
+//! writes the same rows as we do in one transaction. What models said is in the journal of Restate as
+//! well, because nothing else brings it back after a crash.
+//!
+//! What it has not got: a budget that holds across workers, cancelling, pausing, answers that are kept
+//! as they come (a crash pays for a whole wave again), a check that an answer belongs to its question.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+use moothall_core::debate::Debate;
+use moothall_core::{
+    Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, Sha256Hex, Workflow as _,
+};
+use moothall_engine::Performer as _;
+use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgPool;
+use tokio::net::TcpSocket;
+use tokio::task::JoinSet;
+
+use super::ours::end;
+use super::rows::{Rows, write};
+use super::trial::{Asked, Trial};
+
+/// What a worker of this side has.
+#[derive(Debug)]
+pub(super) struct Bare {
+    pub(super) trial: Trial,
+    pub(super) pool: PgPool,
+}
+
+/// What is asked of a run.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) debates: usize,
+    /// Whether rows are written.
+    pub(super) rows: bool,
+}
+
+impl Bare {
+    async fn write(&self, plan: Plan, run: &str, rows: Rows) -> HandlerResult<()> {
+        match plan.rows {
+            true => Ok(write(&self.pool, run, rows).await?),
+            false => Ok(()),
+        }
+    }
+
+    /// Asks everyone at once, and then writes what happened before and what was said.
+    async fn wave(
+        &self,
+        plan: Plan,
+        run: &str,
+        asked: Vec<(EffectId, Effect)>,
+        events: Vec<RunEvent>,
+    ) -> HandlerResult<Json<Vec<(EffectId, EffectResult)>>> {
+        let mut under_way = JoinSet::new();
+        for (place, (id, effect)) in asked.into_iter().enumerate() {
+            let model = self.trial.model.clone();
+            under_way.spawn(async move {
+                let said = model.perform(&id, &effect).await.result;
+                (place, effect.request_hash(), id, said)
+            });
+        }
+        let mut said = under_way.join_all().await;
+        said.sort_by_key(|(place, ..)| *place);
+        let mut answers = Vec::new();
+        let mut rows = Rows { events, ..Rows::default() };
+        for (_, hash, id, result) in said {
+            rows.answers.push((id.clone(), hash?, result.clone()));
+            answers.push((id, result));
+        }
+        self.write(plan, run, rows).await?;
+        Ok(Json(answers))
+    }
+}
+
+/// A run, keyed by its id.
+struct BareRun(Arc<Bare>);
+
+#[restate_sdk::workflow(journal_retention = "1h", workflow_completion_retention = "1d")]
+impl BareRun {
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>, Json(plan): Json<Plan>) -> HandlerResult<()> {
+        let run = ctx.key().to_owned();
+        let (bare, name) = (Arc::clone(&self.0), run.clone());
+        let begin = move || async move {
+            let mut rows = Rows::default();
+            for (_, input) in bare.trial.debates.iter().take(plan.debates) {
+                let request = ChildRequest::Debate(input.clone());
+                rows.artifacts.push(serde_json::to_vec(&request)?);
+            }
+            let started = RunEventBody::RunStarted { workflow: "debates".to_owned() };
+            rows.events.push(RunEvent::of_run(started));
+            bare.write(plan, &name, rows).await
+        };
+        ctx.run(begin).name("begin").await?;
+        let mut under_way = DurableFuturesUnordered::new();
+        for number in 0..plan.debates {
+            let debate = ctx.workflow_client::<BareDebateClient>(format!("{run}/{number}"));
+            under_way.push(debate.run(Json(plan)).call());
+        }
+        while let Some((_, left)) = under_way.next().await? {
+            left?;
+        }
+        let bare = Arc::clone(&self.0);
+        let finish = move || async move {
+            let outcome = end();
+            let finished = RunEventBody::RunFinished { verdict: outcome.verdict };
+            let rows = Rows {
+                events: vec![RunEvent::of_run(finished)],
+                outcome: Some(outcome),
+                ..Rows::default()
+            };
+            bare.write(plan, &run, rows).await
+        };
+        ctx.run(finish).name("end").await?;
+        Ok(())
+    }
+}
+
+/// A debate, keyed by its run and its number.
+struct BareDebate(Arc<Bare>);
+
+#[restate_sdk::workflow(
+    ingress_private,
+    journal_retention = "1h",
+    workflow_completion_retention = "1h"
+)]
+impl BareDebate {
+    #[handler]
+    async fn run(&self, ctx: WorkflowContext<'_>, Json(plan): Json<Plan>) -> HandlerResult<()> {
+        let (run, number) =
+            ctx.key().split_once('/').ok_or_else(|| TerminalError::new("an odd key"))?;
+        let debate = self.0.trial.debates.get(number.parse::<usize>()?);
+        let (id, input) = debate.ok_or_else(|| TerminalError::new("no such debate"))?.clone();
+        let mut machine = Debate::new(*input.clone())?;
+        let mut steps = vec![machine.start()];
+        loop {
+            let (mut asked, mut events, mut outcome) = (Vec::new(), Vec::new(), None);
+            for step in steps {
+                events.extend(step.publish);
+                asked.extend(step.perform);
+                outcome = step.outcome.or(outcome);
+            }
+            let (bare, run) = (Arc::clone(&self.0), run.to_owned());
+            if let Some(outcome) = outcome {
+                let last = move || async move {
+                    let rows = last_rows((id, input), outcome, events)?;
+                    bare.write(plan, &run, rows).await
+                };
+                ctx.run(last).name("end").await?;
+                return Ok(());
+            }
+            let name = asked.first().map(|(id, _)| id.to_string()).unwrap_or_default();
+            let wave = move || async move { bare.wave(plan, &run, asked, events).await };
+            let Json(answers) = ctx.run(wave).name(name).await?;
+            steps = Vec::new();
+            for (id, result) in answers {
+                steps.push(machine.resume(&id, result)?);
+            }
+        }
+    }
+}
+
+fn last_rows(
+    (id, input): Asked,
+    outcome: Outcome,
+    events: Vec<RunEvent>,
+) -> Result<Rows, HandlerError> {
+    let request = ChildRequest::Debate(input).hash()?;
+    let ended = ChildEnd { outcome, isolation: Isolation::none(None) };
+    let answers: Vec<(EffectId, Sha256Hex, EffectResult)> =
+        vec![(id, request, EffectResult::ChildEnded(Box::new(ended)))];
+    Ok(Rows { events, answers, ..Rows::default() })
+}
+
+/// Serves until the process ends, with the sockets that our own worker has.
+pub(super) async fn serve(bare: Bare, address: SocketAddr) -> anyhow::Result<()> {
+    let bare = Arc::new(bare);
+    let socket = TcpSocket::new_v4()?;
+    socket.set_nodelay(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(1024)?;
+    super::announce(listener.local_addr()?);
+    let endpoint = Endpoint::builder().bind(BareRun(Arc::clone(&bare))).bind(BareDebate(bare));
+    HttpServer::new(endpoint.build()).serve(listener).await;
+    Ok(())
+}

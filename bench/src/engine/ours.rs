@@ -1,0 +1,105 @@
+//! Our side: the services of `moothall-restate`, with a workflow that has debates and nothing else.
+
+use std::sync::Arc;
+
+use moothall_core::child::ChildRequest;
+use moothall_core::{
+    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Step,
+    UnexpectedResult, Workflow,
+};
+use moothall_engine::waves::Hands;
+use moothall_engine::{Performer, Walls};
+use moothall_models::{Amount, Budget, Ledger};
+use moothall_restate::{OpenError, OpenFuture, Opened, Program};
+use moothall_store::Store;
+
+use super::trial::{Asked, Trial};
+
+/// What a call may use at most; the budget of a run has room for all of them, and is asked for each.
+const CALL_TOKENS: u64 = 10_000;
+const RUN_TOKENS: u64 = 1 << 40;
+
+/// The program behind our worker.
+#[derive(Debug)]
+pub(super) struct Ours {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) trial: Trial,
+}
+
+impl Program for Ours {
+    fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
+        Box::pin(async move {
+            let again = |words: String| OpenError { words, is_retryable: true };
+            let row = self.store.run(run_id).await.map_err(|error| again(error.to_string()))?;
+            let row = row.ok_or_else(|| again("there is no such run".to_owned()))?;
+            let count = row.input["debates"].as_u64().and_then(|count| count.try_into().ok());
+            let debates = self.trial.debates.iter().take(count.unwrap_or_default());
+            let debates: Vec<Asked> = debates.cloned().collect();
+            Ok(Opened {
+                store: Arc::clone(&self.store),
+                parallel_children: debates.len(),
+                workflow: Box::new(Debates { left: debates.len(), debates }),
+                hands: Arc::new(Table(self.trial.clone())),
+                walls: Walls::None,
+                budget: Budget { usd: None, tokens: Some(RUN_TOKENS) },
+            })
+        })
+    }
+}
+
+/// A run that has debates and ends with the last of them.
+struct Debates {
+    debates: Vec<Asked>,
+    left: usize,
+}
+
+impl Workflow for Debates {
+    fn start(&mut self) -> Step {
+        let child = |(id, input): &Asked| {
+            let request = ChildRequest::Debate(input.clone());
+            (id.clone(), Effect::StartChild(request))
+        };
+        let started = RunEventBody::RunStarted { workflow: "debates".to_owned() };
+        Step {
+            perform: self.debates.iter().map(child).collect(),
+            publish: vec![RunEvent::of_run(started)],
+            outcome: None,
+        }
+    }
+
+    fn resume(&mut self, _: &EffectId, _: EffectResult) -> Result<Step, UnexpectedResult> {
+        self.left -= 1;
+        if self.left > 0 {
+            return Ok(Step::default());
+        }
+        let outcome = end();
+        let finished = RunEventBody::RunFinished { verdict: outcome.verdict };
+        Ok(Step {
+            publish: vec![RunEvent::of_run(finished)],
+            outcome: Some(outcome),
+            ..Step::default()
+        })
+    }
+}
+
+/// What a run of debates comes to.
+pub(super) fn end() -> Outcome {
+    let conclusion = Conclusion::Answered { text: "debated".to_owned(), value: None };
+    Outcome::new(Vec::new(), conclusion)
+}
+
+#[derive(Debug)]
+struct Table(Trial);
+
+impl Hands for Table {
+    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn Performer> {
+        Arc::new(self.0.model.clone())
+    }
+
+    fn most_of(&self, effect: &Effect) -> Amount {
+        match effect {
+            Effect::CallModel(_) => Amount { usd: None, tokens: CALL_TOKENS },
+            _ => Amount::default(),
+        }
+    }
+}

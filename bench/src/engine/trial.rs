@@ -1,0 +1,50 @@
+//! What both sides do: the same debates, answered from the same table.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use moothall_core::child::ChildRequest;
+use moothall_core::consult::Consult;
+use moothall_core::debate::DebateInput;
+use moothall_core::{Effect, EffectId, Workflow as _};
+
+use crate::consult::{Script, evidence, input};
+
+/// Debates of one run.
+pub(super) const MOVES: usize = 15;
+
+/// What a model takes for an answer.
+pub(super) const LATENCY: Duration = Duration::from_millis(5);
+
+/// A debate, and the effect that asks for it.
+pub(super) type Asked = (EffectId, Box<DebateInput>);
+
+/// The debates of one consultation, and the model that they ask.
+#[derive(Debug, Clone)]
+pub(super) struct Trial {
+    pub(super) debates: Arc<[Asked]>,
+    pub(super) model: Script,
+}
+
+impl Trial {
+    pub(super) fn new() -> Result<Self> {
+        let model = Script::new(evidence()?).with_latency(LATENCY);
+        let mut consult = Consult::new(input()?)?;
+        let mut open = VecDeque::from(consult.start().perform);
+        let mut debates: Vec<Asked> = Vec::new();
+        while let Some((id, effect)) = open.pop_front() {
+            match effect {
+                Effect::StartChild(ChildRequest::Debate(input)) => debates.push((id, input)),
+                effect => {
+                    let answer = model.answer(&id, &effect);
+                    open.extend(consult.resume(&id, answer)?.perform);
+                }
+            }
+        }
+        debates.truncate(MOVES);
+        debates.get(MOVES - 1).context("a consultation has too few debates")?;
+        Ok(Self { debates: debates.into(), model })
+    }
+}

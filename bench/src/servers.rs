@@ -1,0 +1,204 @@
+//! Real servers for a benchmark: Restate and PostgreSQL on loopback, as `tools/` starts them, and
+//! programs of ours beside them. All of them end with the values that stand for them.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use reqwest::Client;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::machine;
+
+/// How long a server may take to come up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process that ends with this value.
+#[derive(Debug)]
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_some())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What a server has in a folder of its own it takes away itself.
+        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a program and waits for its first line.
+pub(crate) fn start(command: &mut Command, log: &Path) -> Result<(Running, String)> {
+    let log_file = fs_err::File::create(log)?.into_parts().0;
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log_file).spawn();
+    let mut child = child.with_context(|| format!("{name} cannot be started"))?;
+    let printed = child.stdout.take();
+    let running = Running(child);
+    let mut line = String::new();
+    BufReader::new(printed.context("no pipe")?).read_line(&mut line)?;
+    if line.is_empty() {
+        let said = fs_err::read_to_string(log)?;
+        bail!("{name} ended at once: {said}");
+    }
+    Ok((running, line.trim().to_owned()))
+}
+
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools")
+}
+
+/// Ports that nobody listens on.
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let mut ports = [0; N];
+    // All of them are held until the last is found, so that none is found twice.
+    let mut held = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
+
+/// A PostgreSQL of its own, which leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    process: Running,
+    /// With its password: never printed.
+    pub(crate) address: String,
+    _folder: TempDir,
+}
+
+impl Postgres {
+    pub(crate) fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let mut command = Command::new(tools().join("postgres/up.sh"));
+        // Two hundred runs at once are more than the checkpoints of a small server are made for.
+        command.args(["max_connections=200", "max_wal_size=4GB", "shared_buffers=512MB"]);
+        let (process, line) = start(&mut command, &folder.path().join("log"))?;
+        let mut words = line.split(' ');
+        ensure!(words.next() == Some("READY"), "PostgreSQL did not start");
+        let address = words.next().context("PostgreSQL does not say where it is")?.to_owned();
+        Ok(Self { process, address, _folder: folder })
+    }
+
+    pub(crate) fn cpu_time(&self) -> Result<Duration> {
+        machine::family_cpu_time(self.process.id())
+    }
+}
+
+/// A Restate server of its own.
+#[derive(Debug)]
+pub(crate) struct Restate {
+    process: Running,
+    pub(crate) ingress: String,
+    pub(crate) admin: String,
+    client: Client,
+    folder: TempDir,
+}
+
+impl Restate {
+    pub(crate) async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let [node, ingress, admin] = free_ports()?;
+        let log = fs_err::File::create(folder.path().join("log"))?.into_parts().0;
+        let mut command = Command::new(tools().join("restate/up.sh"));
+        command.arg(folder.path()).stdin(Stdio::null()).stdout(log).stderr(Stdio::null());
+        for (name, port) in [("NODE_PORT", node), ("INGRESS_PORT", ingress), ("ADMIN_PORT", admin)]
+        {
+            command.env(name, port.to_string());
+        }
+        let process = Running(command.spawn().context("tools/restate/up.sh cannot be started")?);
+        // Nothing is encrypted on one machine, but no client is made without.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().tcp_nodelay(true).build()?;
+        let at = |port| format!("http://127.0.0.1:{port}");
+        let mut restate = Self { process, ingress: at(ingress), admin: at(admin), client, folder };
+        restate.until_healthy().await?;
+        Ok(restate)
+    }
+
+    async fn until_healthy(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let addresses =
+            [format!("{}/restate/health", self.ingress), format!("{}/health", self.admin)];
+        for address in addresses {
+            while !self
+                .client
+                .get(&address)
+                .send()
+                .await
+                .is_ok_and(|said| said.status().is_success())
+            {
+                ensure!(began.elapsed() < PATIENCE, "Restate does not come up");
+                ensure!(!self.process.has_ended()?, "Restate ended at once");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes workers known.
+    pub(crate) async fn register(&self, url: &str) -> Result<()> {
+        let body = json!({ "uri": url }).to_string();
+        let request = self.client.post(format!("{}/deployments", self.admin)).body(body);
+        let answer = request.header("content-type", "application/json").send().await?;
+        ensure!(answer.status().is_success(), "Restate does not take the workers at {url}");
+        Ok(())
+    }
+
+    /// Invokes a handler, and waits for its end.
+    pub(crate) fn invoke(
+        &self,
+        path: &str,
+        body: Option<String>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let mut request = self.client.post(format!("{}/{path}", self.ingress));
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        async move {
+            let answer = request.send().await?;
+            let status = answer.status();
+            ensure!(status.is_success(), "Restate answers {status}: {}", answer.text().await?);
+            Ok(())
+        }
+    }
+
+    /// The first number that a query of its own tables answers.
+    pub(crate) async fn count(&self, query: &str) -> Result<u64> {
+        let body = json!({ "query": query }).to_string();
+        let request = self.client.post(format!("{}/query", self.admin)).body(body);
+        let request = request.header("content-type", "application/json");
+        let answer = request.header("accept", "application/json").send().await?.text().await?;
+        let answer: serde_json::Value = serde_json::from_str(&answer)?;
+        let row = answer.pointer("/rows/0").and_then(|row| row.as_object());
+        let number = row.and_then(|row| row.values().next()).and_then(|value| value.as_u64());
+        number.with_context(|| format!("Restate answered a query with {answer}"))
+    }
+
+    pub(crate) fn cpu_time(&self) -> Result<Duration> {
+        machine::cpu_time(self.process.id())
+    }
+
+    /// Bytes that it has written and keeps.
+    pub(crate) fn kept_bytes(&self) -> Result<u64> {
+        machine::folder_bytes(self.folder.path())
+    }
+}

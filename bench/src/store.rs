@@ -1,0 +1,154 @@
+//! Commits a second and bytes a run of a store in PostgreSQL, beside SQLite on the same disk.
+//!
+//! One commit is what a step of a debate leaves: an answer and the event that follows from it. Every
+//! writer drives a run of its own, and every commit is on the disk before the next one begins.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args as ClapArgs;
+use moothall_core::access::Owner;
+use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
+use moothall_core::receipt::Timing;
+use moothall_core::{EffectId, EffectResult, RunEvent, RunEventBody, RunId, Sha256Hex};
+use moothall_store::{Commit, JournalEntry, NewRun, PgStore, SqliteStore, Store};
+use serde_json::json;
+use sqlx::ConnectOptions as _;
+use sqlx::postgres::PgConnectOptions;
+use tokio::task::JoinSet;
+
+use crate::servers::Postgres;
+use crate::{machine, say};
+
+/// Characters of an answer: what a decision maker says in a round.
+const ANSWER_CHARS: usize = 1_400;
+
+/// With many writers a database is at least so many times as fast as a file: they must not stand in
+/// one queue.
+const TIMES_WITH_MANY: f64 = 1.0;
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// Fewer commits, and fails only when the promise is broken by a wide margin
+    #[arg(long)]
+    short: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let (commits, slack) = if args.short { (40, 2.0) } else { (200, 1.0) };
+    say(&format!("store benchmark on {}", machine::description()));
+    tokio::runtime::Runtime::new()?.block_on(async {
+        for writers in [1, 8, 32] {
+            let (file, file_bytes) = in_file(writers, commits).await?;
+            let (database, database_bytes) = in_database(writers, commits).await?;
+            say(&format!(
+                "{writers:>2} writers, {commits} commits each: SQLite {file:>5.0} commits/s and \
+                 {file_bytes} bytes a commit, PostgreSQL {database:>5.0} and {database_bytes}: \
+                 {:.2} times the commits",
+                database / file,
+            ));
+            ensure!(
+                writers < 32 || database >= file * TIMES_WITH_MANY / slack,
+                "PostgreSQL is slower than a file for many writers"
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Commits a second, and bytes of a commit.
+async fn in_file(writers: u32, commits: u32) -> Result<(f64, u64)> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("runs.db");
+    let store = Arc::new(SqliteStore::open(&path).await?);
+    let speed = write(&(Arc::clone(&store) as _), writers, commits).await?;
+    store.close().await;
+    Ok((speed, fs_err::metadata(&path)?.len() / u64::from(writers * commits)))
+}
+
+async fn in_database(writers: u32, commits: u32) -> Result<(f64, u64)> {
+    let server = Postgres::start()?;
+    let store = Arc::new(PgStore::open(&server.address.parse()?, writers).await?);
+    let before = tables_bytes(&server.address).await?;
+    let speed = write(&(Arc::clone(&store) as _), writers, commits).await?;
+    let bytes = tables_bytes(&server.address).await?.saturating_sub(before);
+    store.close().await;
+    Ok((speed, bytes / u64::from(writers * commits)))
+}
+
+/// Bytes of all tables of a store with their indices.
+pub(crate) async fn tables_bytes(address: &str) -> Result<u64> {
+    let mut connection = address.parse::<PgConnectOptions>()?.connect().await?;
+    let bytes: i64 = sqlx::query_scalar(
+        "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
+         WHERE relnamespace = 'moothall'::regnamespace AND relkind = 'r'",
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    Ok(u64::try_from(bytes)?)
+}
+
+/// Lets every writer drive a run to the end of its commits, and says how many a second there were.
+async fn write(store: &Arc<dyn Store>, writers: u32, commits: u32) -> Result<f64> {
+    let mut runs = Vec::new();
+    for writer in 0..writers {
+        let id: RunId = format!("{:08x}-0000-7000-8000-000000000000", writer + 1).parse()?;
+        store.create_run(new_run(&id)).await?;
+        runs.push(id);
+    }
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for id in runs {
+        let store = Arc::clone(store);
+        tasks.spawn(async move {
+            for number in 0..commits {
+                let stored = store.commit(&id, step(number)?).await?;
+                ensure!(stored.len() == 1, "a commit brought no event");
+            }
+            Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.context("a writer broke off")??;
+    }
+    Ok(f64::from(writers * commits) / began.elapsed().as_secs_f64())
+}
+
+fn new_run(id: &RunId) -> NewRun {
+    NewRun {
+        run_id: id.clone(),
+        owner: Owner::local(),
+        cap: None,
+        workflow: "consult".to_owned(),
+        title: "HLXI".to_owned(),
+        input: json!({ "ticker": "HLXI" }),
+        model: "demo".to_owned(),
+        build: "bench".to_owned(),
+        created_at_ms: 1,
+    }
+}
+
+fn step(number: u32) -> Result<Commit> {
+    let effect_id: EffectId = format!("debate/m1/round-{number}").parse()?;
+    let words: Vec<String> =
+        (0..400_u32).map(|word| format!("{:x}", word.wrapping_mul(0x9e37))).collect();
+    let text: String = words.join(" ").chars().take(ANSWER_CHARS).collect();
+    let result = EffectResult::ModelReplied(ModelReply {
+        text,
+        stop: StopReason::End,
+        model: "demo".to_owned(),
+        usage: Usage { input: 7_000, output: 400, ..Usage::default() },
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: None,
+    });
+    let entry = JournalEntry {
+        request_sha256: Sha256Hex::of(effect_id.as_str().as_bytes()),
+        result,
+        timing: Timing { latency_ms: 900, tries: 1 },
+    };
+    let problems = vec!["an objection that stands for an event of usual length".to_owned()];
+    let body = RunEventBody::OutputRejected { effect_id: effect_id.clone(), problems };
+    let events = vec![RunEvent::about(&effect_id, body)];
+    Ok(Commit { results: vec![(effect_id, entry)], events, at_ms: 1, ..Commit::default() })
+}
