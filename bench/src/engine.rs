@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::{Args as ClapArgs, ValueEnum};
 use moothall_core::RunId;
 use moothall_core::access::Owner;
-use moothall_restate::{Cluster, Worker};
+use moothall_restate::Worker;
 use moothall_store::{NewRun, PgStore, Store};
 use serde_json::json;
 use sqlx::postgres::PgPool;
@@ -47,8 +47,6 @@ pub(crate) struct Args {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WorkerArgs {
     side: Side,
-    /// Where Restate takes requests
-    restate: String,
 }
 
 /// Who does it.
@@ -99,8 +97,7 @@ pub(crate) fn run_worker(args: &WorkerArgs) -> Result<()> {
             }
             Side::Ours => {
                 let store = Arc::new(PgStore::open(&address.parse()?, CONNECTIONS).await?);
-                let cluster = Cluster::new(&args.restate)?;
-                let worker = Worker::new(Arc::new(Ours { store, trial }), cluster);
+                let worker = Worker::new(Arc::new(Ours { store, trial }));
                 let listener = Worker::listen(any)?;
                 announce(listener.local_addr()?);
                 let for_ever = std::future::pending();
@@ -142,7 +139,7 @@ impl Scene {
         let store = PgStore::open(&postgres.address.parse()?, CONNECTIONS).await?;
         let pool = rows::pool(&postgres.address, 1)?;
         let folder = tempfile::tempdir()?;
-        let worker = |side: Side| worker(side, &restate, &postgres, folder.path());
+        let worker = |side: Side| worker(side, &postgres, folder.path());
         let ((ours, at_ours), (bare, at_bare)) = (worker(Side::Ours)?, worker(Side::Bare)?);
         restate.register(&at_ours).await?;
         restate.register(&at_bare).await?;
@@ -278,15 +275,10 @@ impl Compared {
     }
 }
 
-fn worker(
-    side: Side,
-    restate: &Restate,
-    postgres: &Postgres,
-    folder: &Path,
-) -> Result<(Running, String)> {
+fn worker(side: Side, postgres: &Postgres, folder: &Path) -> Result<(Running, String)> {
     let name = side.to_possible_value().context("a side without a name")?.get_name().to_owned();
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["engine-worker", &name, &restate.ingress]).env(DATABASE, &postgres.address);
+    command.args(["engine-worker", &name]).env(DATABASE, &postgres.address);
     start(&mut command, &folder.join(format!("{name}.log")))
 }
 

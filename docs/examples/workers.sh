@@ -20,7 +20,7 @@ done
 
 restate=http://127.0.0.1:$ingress
 for worker in one two; do
-    "$program" worker --listen "127.0.0.1:$listen" --restate "$restate" --register "http://127.0.0.1:$admin" >"$worker" 2>"$worker.log" &
+    "$program" worker --listen "127.0.0.1:$listen" --register "http://127.0.0.1:$admin" >"$worker" 2>"$worker.log" &
     pids+=($!)
     until [[ -s $worker ]]; do
         kill -0 "$!" || fail "a worker did not start: $(<"$worker.log")"

@@ -30,7 +30,7 @@ pub(super) async fn run(program: &Path) -> Result<()> {
             .restate
             .count(
                 "SELECT count(*) AS live FROM sys_invocation
-                 WHERE target_service_name = 'Debate' AND status <> 'completed'",
+                 WHERE target_service_name LIKE 'Debate-%' AND status <> 'completed'",
             )
             .await?;
         live = live.max(debates);

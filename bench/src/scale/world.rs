@@ -63,7 +63,7 @@ impl World {
         let (ingress, admin) = (restate.ingress.as_str(), restate.admin.as_str());
         let mut workers = Vec::new();
         for number in 1..=WORKERS {
-            let words = ["worker", "--listen", &listen, "--restate", ingress, "--register", admin];
+            let words = ["worker", "--listen", &listen, "--register", admin];
             let words = [&words[..], &["--pace", PACE]].concat();
             workers.push(run(&format!("worker-{number}"), &words)?.0);
         }

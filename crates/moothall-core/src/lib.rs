@@ -27,6 +27,7 @@ mod hash;
 mod id;
 pub mod model;
 pub mod money;
+pub mod purse;
 pub mod receipt;
 pub mod reflexion;
 pub mod replay;

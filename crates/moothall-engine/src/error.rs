@@ -38,9 +38,6 @@ pub enum EngineError {
     /// What a child starts with is not there, or is not what it was.
     #[error("what `{0}` starts with cannot be read")]
     Unreadable(EffectId),
-    /// What owns the budget of the run could not be asked.
-    #[error("the budget of the run cannot be asked")]
-    Purse(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A task of ours panicked.
     #[error("an effect could not be performed to its end")]
     Lost,
@@ -51,7 +48,7 @@ impl EngineError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Store(error) => !error.is_final(),
-            Self::Busy(_) | Self::Lost | Self::Purse(_) | Self::Lock(_) => true,
+            Self::Busy(_) | Self::Lost | Self::Lock(_) => true,
             Self::Unreadable(_)
             | Self::JournalMismatch { .. }
             | Self::Unexpected(_)

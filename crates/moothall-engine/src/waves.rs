@@ -15,13 +15,11 @@
 
 mod child;
 mod port;
-mod purse;
 mod room;
 mod root;
 mod wave;
 
 pub use self::child::drive_child;
 pub use self::port::{ChildCall, ChildLeft, Durable, Noted, Stop, Work};
-pub use self::purse::{Purse, PurseFuture, Reserve};
 pub use self::root::{RunLeft, drive_run};
-pub use self::wave::{Hands, Stage};
+pub use self::wave::{Hands, Heard, Stage};

@@ -11,20 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use moothall_core::MicroUsd;
 use moothall_core::model::{FailureKind, ModelFailure};
 pub use moothall_core::money::Spent;
-use serde::{Deserialize, Serialize};
+pub use moothall_core::purse::Budget;
 use tokio::sync::Notify;
-
-/// The most a run may use. Absent means no cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// Money.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usd: Option<MicroUsd>,
-    /// Tokens, prompt and answer together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-}
 
 /// What a call may use at most, or did use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,14 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_core::money::Spent;
 use moothall_models::Budget;
 use reqwest::{Client, Method, StatusCode};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::budget::{Forfeit, Room, Settle, Wish};
 use crate::build::Build;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -129,30 +126,6 @@ impl Cluster {
     pub async fn health(&self) -> Result<(), ClusterError> {
         self.0.ask(Method::GET, "restate/health", None::<&()>).await.map(drop)
     }
-
-    pub(crate) async fn reserve(&self, run_id: &RunId, wish: &Wish) -> Result<Room, ClusterError> {
-        self.0.read(Method::POST, &format!("Purse/{run_id}/reserve"), Some(wish)).await
-    }
-
-    pub(crate) async fn settle(
-        &self,
-        run_id: &RunId,
-        settle: &Settle,
-    ) -> Result<Spent, ClusterError> {
-        self.0.read(Method::POST, &format!("Purse/{run_id}/settle"), Some(settle)).await
-    }
-
-    pub(crate) async fn forfeit(
-        &self,
-        run_id: &RunId,
-        forfeit: &Forfeit,
-    ) -> Result<Spent, ClusterError> {
-        self.0.read(Method::POST, &format!("Purse/{run_id}/forfeit"), Some(forfeit)).await
-    }
-
-    pub(crate) async fn spent(&self, run_id: &RunId) -> Result<Spent, ClusterError> {
-        self.0.read(Method::POST, &format!("Purse/{run_id}/spent"), None::<&()>).await
-    }
 }
 
 impl Admin {
@@ -203,17 +176,6 @@ impl Address {
             .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
         let urls = url.split(',').map(|url| url.trim().trim_end_matches('/').to_owned()).collect();
         Ok(Self { client, urls, answers: Arc::default() })
-    }
-
-    async fn read<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&impl Serialize>,
-    ) -> Result<T, ClusterError> {
-        let bytes = self.ask(method, path, body).await?.bytes().await;
-        let bytes = bytes.map_err(|error| ClusterError::Unreadable(error.into()))?;
-        serde_json::from_slice(&bytes).map_err(|error| ClusterError::Unreadable(error.into()))
     }
 
     /// Asks one node after the other, until one answers. Whatever is asked here may be asked twice.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! moothall consult ─ Cluster ─► Restate ─ HTTP/2 ─► worker ─► moothall_engine::waves
-//!                                 ▲                   │            │ answers, events
-//!                                 └─ Purse: budgets ◄─┘            ▼
+//!                                                                  │ answers, events, budgets
+//!                                                                  ▼
 //!                                                                store
 //! ```
 //!
@@ -12,14 +12,12 @@
 //! | `Consultation` | run | the workflow of a run; stands still on durable promises |
 //! | `CodeRun` | run | the same for a run that writes a program, whose steps may last for hours |
 //! | `Debate-BUILD` | run, move, pauses | one child, on whichever worker of its run's build is free |
-//! | `Purse` | run | the one owner of a budget |
 //!
 //! Only `sdk` knows Restate's SDK, and `cargo xtask tidy` keeps it so. Restate's journal holds that
 //! steps were made and no words of models; those are in the store.
 
 #![warn(missing_docs)]
 
-mod budget;
 mod build;
 mod cluster;
 mod sdk;

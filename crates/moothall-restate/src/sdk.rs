@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moothall_core::money::Spent;
 use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
 use moothall_engine::EngineError;
 use moothall_engine::waves::{
@@ -26,11 +25,7 @@ use restate_sdk::service::macro_support::{ServiceBoxFuture, service_definition};
 use restate_sdk::service::{Discoverable as _, Service};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::budget::{Account, Forfeit, Room, Settle, Wish};
 use crate::worker::{OpenError, Worker, now_ms};
-
-/// Where Restate keeps the budget of a run.
-const ACCOUNT: &str = "account";
 
 /// What Restate answers where somebody cancelled an invocation.
 const CANCELLED: u16 = 409;
@@ -209,7 +204,7 @@ impl CodeRun {
 async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
     let run_id = run_id(ctx.key())?;
     let (stage, mut workflow) = worker.open(&run_id).await.map_err(Halt::from)?;
-    let mut steps = Steps::new(worker, ctx, run_id.clone());
+    let mut steps = Steps::new(worker, ctx, run_id);
     let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
     // Nothing may be said behind a step that is made again: the replay would say it elsewhere.
     if let Err(Halt::Again(error)) = driven {
@@ -219,8 +214,6 @@ async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> 
         let error = error.clone();
         ctx.run(move || give_up(stage, error)).name("given up").await?;
     }
-    // Nobody asks for its budget any more.
-    ctx.object_client::<PurseClient>(run_id.to_string()).close().send();
     match driven? {
         RunLeft::Done | RunLeft::Cancelled => Ok(()),
     }
@@ -281,65 +274,6 @@ impl OfBuild {
         let discovery = discovery::Service { name, ..Debate::discover() };
         Ok(service_definition(Self(Arc::new(Debate(worker))), discovery))
     }
-}
-
-/// The budget of a run, keyed by it: one writer at a time, whichever worker asks.
-struct Purse;
-
-#[restate_sdk::object(journal_retention = "0s", idempotency_retention = "0s")]
-impl Purse {
-    #[handler]
-    async fn reserve(
-        &self,
-        ctx: ObjectContext<'_>,
-        Json(wish): Json<Wish>,
-    ) -> HandlerResult<Json<Room>> {
-        let Json(mut account) = account(&ctx).await?;
-        let room = account.reserve(wish);
-        ctx.set(ACCOUNT, Json(account));
-        Ok(Json(room))
-    }
-
-    #[handler]
-    async fn settle(
-        &self,
-        ctx: ObjectContext<'_>,
-        Json(settle): Json<Settle>,
-    ) -> HandlerResult<Json<Spent>> {
-        let Json(mut account) = account(&ctx).await?;
-        let spent = account.settle(settle);
-        ctx.set(ACCOUNT, Json(account));
-        Ok(Json(spent))
-    }
-
-    #[handler]
-    async fn forfeit(
-        &self,
-        ctx: ObjectContext<'_>,
-        Json(forfeit): Json<Forfeit>,
-    ) -> HandlerResult<Json<Spent>> {
-        let Json(mut account) = account(&ctx).await?;
-        let spent = account.forfeit(&forfeit);
-        ctx.set(ACCOUNT, Json(account));
-        Ok(Json(spent))
-    }
-
-    #[handler]
-    async fn spent(&self, ctx: ObjectContext<'_>) -> HandlerResult<Json<Spent>> {
-        let Json(account) = account(&ctx).await?;
-        Ok(Json(account.at_most()))
-    }
-
-    #[handler]
-    async fn close(&self, ctx: ObjectContext<'_>) -> HandlerResult<()> {
-        ctx.clear_all();
-        Ok(())
-    }
-}
-
-async fn account(ctx: &ObjectContext<'_>) -> Result<Json<Account>, TerminalError> {
-    let account = ctx.get::<Json<Account>>(ACCOUNT).await?;
-    Ok(account.unwrap_or_else(|| Json(Account::default())))
 }
 
 fn run_id(key: &str) -> Result<RunId, TerminalError> {
@@ -410,8 +344,7 @@ pub(crate) async fn serve(
     let mut endpoint = Endpoint::builder()
         .bind(Consultation(worker.clone()).into_service_definition().options(patient()))
         .bind(CodeRun(worker.clone()).into_service_definition().options(patient()))
-        .bind(OfBuild::definition(worker)?.options(patient()))
-        .bind(Purse.into_service_definition().options(patient()));
+        .bind(OfBuild::definition(worker)?.options(patient()));
     if let Some(key) = identity_key {
         endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;
     }

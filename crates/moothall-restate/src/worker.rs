@@ -5,30 +5,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use moothall_core::model::{FailureKind, ModelFailure};
-use moothall_core::money::Spent;
 use moothall_core::{RunId, Workflow};
-use moothall_engine::waves::{Hands, Purse, PurseFuture, Reserve, Stage};
-use moothall_engine::{EngineError, Walls};
+use moothall_engine::Walls;
+use moothall_engine::waves::{Hands, Heard, Stage};
 use moothall_models::Budget;
 use moothall_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Forfeit, Room, Settle, Wish};
 use crate::build::Build;
-use crate::cluster::{Cluster, ClusterError};
 use crate::sdk;
-
-/// How long a wave waits before it asks again for room in the budget.
-const ASK_AGAIN: Duration = Duration::from_millis(250);
-
-/// How often a purse that does not answer is asked.
-const PURSE_TRIES: u32 = 40;
 
 /// What a worker needs of the program around it: models, evidence, sandboxes.
 pub trait Program: Debug + Send + Sync {
@@ -75,7 +64,6 @@ pub struct OpenError {
 #[derive(Debug, Clone)]
 pub struct Worker {
     pub(crate) program: Arc<dyn Program>,
-    pub(crate) cluster: Cluster,
     pub(crate) build: Build,
     leaving: CancellationToken,
     /// Steps under way.
@@ -85,9 +73,9 @@ pub struct Worker {
 impl Worker {
     /// A worker that nobody has given anything yet. Its build is this version, unless it is said more
     /// closely.
-    pub fn new(program: Arc<dyn Program>, cluster: Cluster) -> Self {
+    pub fn new(program: Arc<dyn Program>) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        Self { program, cluster, build: Build::of_version(), leaving, busy }
+        Self { program, build: Build::of_version(), leaving, busy }
     }
 
     /// The same, of this build.
@@ -142,10 +130,8 @@ impl Worker {
     ) -> Result<(Arc<Stage>, Box<dyn Workflow + Send>), OpenError> {
         let opened = self.program.open(run_id).await?;
         let Opened { store, workflow, hands, walls, budget, parallel_children } = opened;
-        let (cluster, attempt) = (self.cluster.clone(), attempt());
-        let purse = Arc::new(RemotePurse { cluster, run_id: run_id.clone(), attempt });
-        let run_id = run_id.clone();
-        let stage = Stage { store, run_id, hands, purse, budget, walls, parallel_children };
+        let (run_id, heard) = (run_id.clone(), Heard::default());
+        let stage = Stage { store, run_id, hands, budget, walls, parallel_children, heard };
         Ok((Arc::new(stage), workflow))
     }
 }
@@ -158,80 +144,6 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.send_modify(|busy| *busy = busy.saturating_sub(1));
     }
-}
-
-/// A name that no other attempt has, on no machine of ours.
-fn attempt() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}-{count}", now.as_nanos(), std::process::id())
-}
-
-/// The budget as a worker asks for it.
-#[derive(Debug)]
-struct RemotePurse {
-    cluster: Cluster,
-    run_id: RunId,
-    attempt: String,
-}
-
-impl Purse for RemotePurse {
-    fn reserve(&self, reserve: Reserve) -> PurseFuture<'_, Result<(), ModelFailure>> {
-        Box::pin(async move {
-            loop {
-                let wish = Wish { reserve: reserve.clone(), attempt: self.attempt.clone() };
-                let room = insist(|| self.cluster.reserve(&self.run_id, &wish));
-                match room.await.map_err(purse)? {
-                    Room::Granted => return Ok(Ok(())),
-                    Room::Refused(words) => {
-                        return Ok(Err(ModelFailure::new(FailureKind::OverBudget, words)));
-                    }
-                    Room::Wait => tokio::time::sleep(ASK_AGAIN).await,
-                }
-            }
-        })
-    }
-
-    fn settle<'a>(&'a self, wave: &'a str, used: Spent) -> PurseFuture<'a, Spent> {
-        let settle = Settle { wave: wave.to_owned(), attempt: self.attempt.clone(), used };
-        Box::pin(async move {
-            insist(|| self.cluster.settle(&self.run_id, &settle)).await.map_err(purse)
-        })
-    }
-
-    fn forfeit<'a>(&'a self, wave: &'a str) -> PurseFuture<'a, Spent> {
-        let forfeit = Forfeit { wave: wave.to_owned(), attempt: self.attempt.clone() };
-        Box::pin(async move {
-            insist(|| self.cluster.forfeit(&self.run_id, &forfeit)).await.map_err(purse)
-        })
-    }
-
-    fn spent(&self) -> PurseFuture<'_, Spent> {
-        Box::pin(async move { insist(|| self.cluster.spent(&self.run_id)).await.map_err(purse) })
-    }
-}
-
-/// Asks again while Restate is away: a wave that gave up here would be made again as a whole, and what
-/// it had reserved would count in full.
-async fn insist<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, ClusterError>
-where
-    Asked: Future<Output = Result<T, ClusterError>>,
-{
-    let mut tries = 1;
-    loop {
-        match ask().await {
-            Err(_) if tries < PURSE_TRIES => {
-                tries += 1;
-                tokio::time::sleep(ASK_AGAIN).await;
-            }
-            answer => return answer,
-        }
-    }
-}
-
-fn purse(error: ClusterError) -> EngineError {
-    EngineError::Purse(Box::new(error))
 }
 
 /// Milliseconds since 1970.

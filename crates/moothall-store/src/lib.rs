@@ -19,6 +19,7 @@ mod rows;
 mod rules;
 mod sqlite;
 mod store;
+mod wave;
 
 pub use crate::accounts::{
     Accounts, Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, TeamRow,
@@ -32,3 +33,4 @@ pub use crate::store::{
     NewRun, Once, RunFilter, RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, Teams,
     Terms, UnknownRunState, Wish,
 };
+pub use crate::wave::{Beginning, Begun};

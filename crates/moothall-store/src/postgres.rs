@@ -16,8 +16,8 @@ use crate::prepared::Prepared;
 use crate::rows::{self, Record as _, is_a_record, to_sql};
 use crate::rules::{self, CANDIDATES};
 use crate::{
-    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
+    RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 
 mod accounts;
@@ -30,6 +30,7 @@ mod driving;
 mod open;
 mod space;
 mod watch;
+mod wave;
 
 pub use self::address::{InvalidPgAddress, PgAddress};
 pub use self::driving::PgLock;
@@ -196,13 +197,16 @@ struct Found {
     head: i64,
     state: RunState,
     spent: Option<String>,
+    purse: Option<String>,
 }
 
 /// Holds the row of a run.
 async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<Found, StoreError> {
     let statement = match hold {
-        Hold::Alone => "SELECT head, state, spent FROM runs WHERE run_id = $1 FOR NO KEY UPDATE",
-        Hold::Shared => "SELECT head, state, spent FROM runs WHERE run_id = $1 FOR SHARE",
+        Hold::Alone => {
+            "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR NO KEY UPDATE"
+        }
+        Hold::Shared => "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR SHARE",
     };
     let row = sqlx::query(statement)
         .bind(key(id)?)
@@ -214,6 +218,7 @@ async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<F
         head: row.number("head")?,
         state: rows::run_state(&row)?,
         spent: row.optional_text("spent")?.map(str::to_owned),
+        purse: row.optional_text("purse")?.map(str::to_owned),
     })
 }
 
@@ -327,6 +332,20 @@ impl Store for PgStore {
                 self.watch.tell();
             }
             Ok(stored)
+        })
+    }
+
+    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
+        let id = id.clone();
+        Box::pin(async move {
+            let Beginning { commit, effects, reserve } = beginning;
+            let prepared = Prepared::new(commit)?;
+            let (begun, is_news) =
+                patiently(|| wave::begin(&self.pool, &id, &prepared, &effects, &reserve)).await?;
+            if is_news {
+                self.watch.tell();
+            }
+            Ok(begun)
         })
     }
 

@@ -13,8 +13,8 @@ use crate::prepared::{Prepared, text};
 use crate::rows::{self, is_a_record, to_sql};
 use crate::rules::{self, CANDIDATES};
 use crate::{
-    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
+    RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 
 mod accounts;
@@ -25,6 +25,7 @@ mod commit;
 mod copy;
 mod open;
 mod space;
+mod wave;
 
 /// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
 const READERS: u32 = 4;
@@ -237,9 +238,22 @@ impl Store for SqliteStore {
             // to write, that its view is out of date. Dropped before its end, it is rolled back.
             let mut transaction =
                 self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
-            let stored = commit::write(&mut transaction, &id, prepared).await?;
+            let stored = commit::write(&mut transaction, &id, &prepared).await?;
             transaction.commit().await.map_err(database_error)?;
             Ok(stored)
+        })
+    }
+
+    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
+        let id = id.clone();
+        Box::pin(async move {
+            let Beginning { commit, effects, reserve } = beginning;
+            let prepared = Prepared::new(commit)?;
+            let mut transaction =
+                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+            let begun = wave::begin(&mut transaction, &id, &prepared, &effects, &reserve).await?;
+            transaction.commit().await.map_err(database_error)?;
+            Ok(begun)
         })
     }
 

@@ -9,12 +9,13 @@ use std::time::Duration;
 use moothall_core::access::{Excess, Owner, TeamName};
 use moothall_core::consult::{Approval, Change};
 use moothall_core::money::{MicroUsd, Spent};
+use moothall_core::purse::Word;
 use moothall_core::receipt::Timing;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::StoreError;
+use crate::{Beginning, Begun, StoreError};
 
 /// The most that one value (a result, an event, an outcome, an input) may take when stored.
 pub const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
@@ -93,6 +94,13 @@ pub trait Store: Debug + Send + Sync {
     /// [`StoreError::RunEnded`], [`StoreError::Misfit`] where the commit breaks a rule that
     /// [`Commit`] states, [`StoreError::TooLarge`].
     fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>>;
+
+    /// Publishes what happened until now and takes room in the run's budget for the calls that
+    /// follow, as one transaction; of several workers that do so at once, each sees what the others
+    /// have. Nothing is reserved where somebody left a wish, or where one of the calls is answered.
+    ///
+    /// Errors: those of [`Self::commit`]; [`StoreError::RunEnded`] also where nothing is new.
+    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun>;
 
     /// Everything that was answered in a run.
     ///
@@ -429,6 +437,8 @@ pub struct Commit {
     /// What the whole run has spent by now, failed tries included; `None` leaves it as it is. It
     /// stands beside the journal, because tries that brought no result cost money as well.
     pub spent: Option<Spent>,
+    /// What became of a reservation of [`Store::begin`]. What the run has spent follows from it.
+    pub purse: Option<Word>,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }

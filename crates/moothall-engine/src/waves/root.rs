@@ -294,7 +294,7 @@ impl Root {
         let mut events = std::mem::take(&mut self.events);
         events.push(RunEvent::of_run(RunEventBody::RunCancelled));
         let stage = Arc::clone(&self.stage);
-        let work = async move { conclude(&stage, what_happened(events, None)).await };
+        let work = async move { publish(&stage, what_happened(events, None)).await };
         self.step(engine, "cancelled", Box::pin(work)).await?;
         Ok(RunLeft::Cancelled)
     }
@@ -302,7 +302,7 @@ impl Root {
     async fn end<D: Durable>(mut self, engine: &mut D) -> Result<RunLeft, D::Halt> {
         let (events, outcome) = (std::mem::take(&mut self.events), self.outcome.take());
         let stage = Arc::clone(&self.stage);
-        let work = async move { conclude(&stage, what_happened(events, outcome)).await };
+        let work = async move { publish(&stage, what_happened(events, outcome)).await };
         match self.step(engine, "end", Box::pin(work)).await? {
             true => Ok(RunLeft::Done),
             false => Ok(RunLeft::Cancelled),
@@ -314,17 +314,10 @@ async fn publish(stage: &Stage, commit: Commit) -> Result<Noted, EngineError> {
     Ok(stage.write(commit).await?.map_or(Noted::Done, Noted::Stopped))
 }
 
-/// Publishes where a run ends or stands still, with what it has spent. Waves write that too, but in
-/// whatever order they come to it; here nothing is under way any more.
-async fn conclude(stage: &Stage, commit: Commit) -> Result<Noted, EngineError> {
-    let spent = Some(stage.purse.spent().await?);
-    publish(stage, Commit { spent, ..commit }).await
-}
-
 /// Lets the run stand still, unless somebody wants its end. Whoever asks for that after this look
 /// finds a run that stands still, and lets it go on to hear of it.
 async fn stand_still(stage: &Stage, events: Vec<RunEvent>) -> Result<Noted, EngineError> {
-    let noted = conclude(stage, what_happened(events, None)).await?;
+    let noted = publish(stage, what_happened(events, None)).await?;
     match stage.store.wishes(&stage.run_id).await?.contains(&Wish::Cancel) {
         true => Ok(Noted::Stopped(Stop::Cancelled)),
         false => Ok(noted),

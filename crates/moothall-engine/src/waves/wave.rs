@@ -1,19 +1,21 @@
 //! One step: effects that were asked for together, performed together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::money::{MicroUsd, Spent};
+use moothall_core::purse::{self, Reserve, Word};
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
 use moothall_models::{Amount, Budget, Ledger};
-use moothall_store::{Commit, JournalEntry, Store, StoreError, Wish};
+use moothall_store::{Beginning, Commit, JournalEntry, Store, StoreError, Wish};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::port::{Noted, Stop, Work};
-use super::purse::{Purse, Reserve};
 use crate::driver::{is_refusal, now_ms, state_after};
 use crate::error::EngineError;
 use crate::perform::{Performed, Performer};
@@ -21,6 +23,12 @@ use crate::rooms::Walls;
 
 /// How often a wave looks whether somebody wants the run to end.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
+
+/// How long an answer waits for others of its wave, to be written with them.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// How long a wave waits before it asks again for room in the budget.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 /// How many more tries a wave is given room for when what was reserved did not do.
 const MORE_TRIES: u32 = 4;
@@ -34,14 +42,34 @@ pub struct Stage {
     pub run_id: RunId,
     /// Who performs effects.
     pub hands: Arc<dyn Hands>,
-    /// Who owns the budget.
-    pub purse: Arc<dyn Purse>,
     /// The budget with which the run began.
     pub budget: Budget,
     /// Where children live.
     pub walls: Walls,
     /// Children that live at once, at most.
     pub parallel_children: usize,
+    /// What this very process was answered.
+    pub heard: Heard,
+}
+
+/// Answers that this process kept in the store a moment ago and need not be read from there.
+#[derive(Debug, Default)]
+pub struct Heard(Mutex<BTreeMap<EffectId, JournalEntry>>);
+
+impl Heard {
+    fn remember(&self, answers: Vec<Answer>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
+    }
+
+    /// All of these answers; nothing where one is not here.
+    fn take(&self, asked: &[Asked]) -> Option<BTreeMap<EffectId, JournalEntry>> {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = BTreeMap::new();
+        for Asked { id, .. } in asked {
+            taken.extend(heard.remove_entry(id));
+        }
+        (taken.len() == asked.len()).then_some(taken)
+    }
 }
 
 /// Performs the effects of a run on this worker.
@@ -59,8 +87,13 @@ impl Stage {
         &self,
         asked: &[Asked],
     ) -> Result<Vec<(EffectId, EffectResult)>, EngineError> {
-        let ids: Vec<EffectId> = asked.iter().map(|asked| asked.id.clone()).collect();
-        let mut answers = self.store.answers(&self.run_id, &ids).await?;
+        let mut answers = match self.heard.take(asked) {
+            Some(answers) => answers,
+            None => {
+                let ids: Vec<EffectId> = asked.iter().map(|asked| asked.id.clone()).collect();
+                self.store.answers(&self.run_id, &ids).await?
+            }
+        };
         let told = asked.iter().map(|asked| match answers.remove(&asked.id) {
             Some(entry) => Ok((asked.id.clone(), asked.answered_by(entry)?)),
             None => Err(EngineError::Stalled),
@@ -122,11 +155,23 @@ pub(super) struct Wave {
 /// A call that was performed.
 type Done = (EffectId, Sha256Hex, Performed);
 
+/// An answer as it is kept.
+type Answer = (EffectId, JournalEntry);
+
 /// What came of the calls of a wave.
 enum Called {
     Answered,
     /// At least one was refused by the part of the budget that was reserved, in these words.
     Refused(String),
+    Stopped(Stop),
+}
+
+/// Whether calls may be made.
+enum Room {
+    /// With so much of the budget.
+    For(Budget),
+    /// There is nothing left to ask.
+    Answered,
     Stopped(Stop),
 }
 
@@ -136,74 +181,97 @@ impl Wave {
     }
 
     pub(super) async fn perform(mut self) -> Result<Noted, EngineError> {
-        let events = std::mem::take(&mut self.events);
-        let stopped = match events.is_empty() {
-            true => None,
-            false => self.stage.write(what_happened(events, None)).await?,
-        };
-        if let Some(stop) = stopped.or(self.wished(&[Wish::Cancel, Wish::Pause]).await?) {
-            return Ok(Noted::Stopped(stop));
-        }
-        let mut open = self.unanswered().await?;
-        if open.is_empty() {
-            // Whoever brought the last answer died before it could say what the wave has used.
-            self.stage.purse.forfeit(&self.name).await?;
-            return Ok(Noted::Done);
-        }
+        let attempt = new_attempt();
+        let mut open = self.effects.clone();
         // Most calls are answered at the first try. One that is not may have used all that was reserved,
         // and then it is given room for its tries, so that it fails in the end like any other.
         let mut tries = 1;
-        while !open.is_empty() {
-            let (wish, allowed) = self.wish(&open, tries);
-            tries *= MORE_TRIES;
-            let reserved = tokio::select! {
-                reserved = self.stage.purse.reserve(wish) => reserved?,
-                stop = self.cancelled() => {
-                    // The answer may have been on its way.
-                    self.stage.purse.settle(&self.name, Spent::default()).await?;
-                    return Ok(Noted::Stopped(stop?));
-                }
+        loop {
+            let allowed = match self.begin(&attempt, &mut open, tries).await? {
+                Room::For(allowed) => allowed,
+                Room::Answered => return Ok(Noted::Done),
+                Room::Stopped(stop) => return Ok(Noted::Stopped(stop)),
             };
-            if let Err(refusal) = reserved {
-                return Ok(Noted::Stopped(Stop::Budget(refusal.detail)));
-            }
+            tries *= MORE_TRIES;
             let ledger = Arc::new(Ledger::new(allowed));
-            let called = self.call(open, &ledger).await;
+            let mut fresh = Vec::new();
+            let called = self.call(&open, &ledger, &mut fresh).await;
             // However it went: what stays reserved is in the way of everyone else. Calls that were
             // dropped have told the ledger what they may have cost, or are counted in full.
             let used = ledger.spent_at_most();
-            let spent = self.stage.purse.settle(&self.name, used).await?;
-            let spent = Commit { spent: Some(spent), ..Commit::default() };
+            let (wave, attempt) = (self.name.clone(), attempt.clone());
+            let stopped = self.keep(fresh, Some(Word::Settle { wave, attempt, used })).await?;
             let stopped = match called? {
+                Called::Answered if stopped.is_none() => return Ok(Noted::Done),
                 Called::Refused(words) if used == Spent::default() => Some(Stop::Budget(words)),
-                Called::Refused(_) | Called::Answered => None,
+                Called::Refused(_) | Called::Answered => stopped,
                 Called::Stopped(stop) => Some(stop),
             };
-            if let Some(stop) = stopped.or(self.stage.write(spent).await?) {
+            if let Some(stop) = stopped {
                 return Ok(Noted::Stopped(stop));
             }
-            open = self.unanswered().await?;
         }
-        Ok(Noted::Done)
     }
 
-    /// What nobody answered yet: a worker that died may have come half through.
-    async fn unanswered(&self) -> Result<Vec<Asked>, EngineError> {
-        let ids: Vec<EffectId> = self.effects.iter().map(|asked| asked.id.clone()).collect();
-        let mut answers: BTreeMap<_, _> =
-            self.stage.store.answers(&self.stage.run_id, &ids).await?;
-        let mut open = Vec::new();
-        for asked in &self.effects {
-            match answers.remove(&asked.id) {
-                Some(entry) => drop(asked.answered_by(entry)?),
-                None => open.push(asked.clone()),
+    /// Publishes what happened before, finds out what nobody answered yet, and takes room in the
+    /// budget for that. Waits while only reservations of others are in the way.
+    async fn begin(
+        &mut self,
+        attempt: &str,
+        open: &mut Vec<Asked>,
+        tries: u32,
+    ) -> Result<Room, EngineError> {
+        loop {
+            let (reserve, allowed) = self.wish(attempt, open, tries);
+            let commit = what_happened(self.events.clone(), None);
+            let commit = Commit { at_ms: now_ms(), ..commit };
+            let effects = open.iter().map(|asked| asked.id.clone()).collect();
+            let beginning = Beginning { commit, effects, reserve };
+            let begun = match self.stage.store.begin(&self.stage.run_id, beginning).await {
+                Err(StoreError::RunEnded { .. }) => return Ok(Room::Stopped(Stop::Cancelled)),
+                begun => begun?,
+            };
+            self.events.clear();
+            if let Some(stop) = heard(&begun.wishes, &[Wish::Cancel, Wish::Pause]) {
+                return Ok(Room::Stopped(stop));
+            }
+            if !begun.answers.is_empty() {
+                self.hear(begun.answers, open)?;
+                if !open.is_empty() {
+                    continue;
+                }
+                // Whoever brought the last answer died before it could say what the wave has used.
+                let (wave, attempt) = (self.name.clone(), attempt.to_owned());
+                let stopped = self.keep(Vec::new(), Some(Word::Forfeit { wave, attempt })).await?;
+                return Ok(stopped.map_or(Room::Answered, Room::Stopped));
+            }
+            match begun.room {
+                Some(purse::Room::Granted) => return Ok(Room::For(allowed)),
+                Some(purse::Room::Refused(words)) => return Ok(Room::Stopped(Stop::Budget(words))),
+                Some(purse::Room::Wait) | None => tokio::time::sleep(ASK_AGAIN).await,
             }
         }
-        Ok(open)
+    }
+
+    /// Takes answers that are there already: a worker that died may have come half through.
+    fn hear(
+        &self,
+        mut answers: BTreeMap<EffectId, JournalEntry>,
+        open: &mut Vec<Asked>,
+    ) -> Result<(), EngineError> {
+        let mut left = Vec::new();
+        for asked in std::mem::take(open) {
+            match answers.remove(&asked.id) {
+                Some(entry) => drop(asked.answered_by(entry)?),
+                None => left.push(asked),
+            }
+        }
+        *open = left;
+        Ok(())
     }
 
     /// The most that the open effects can use, and the part of the budget that this is.
-    fn wish(&self, open: &[Asked], tries: u32) -> (Reserve, Budget) {
+    fn wish(&self, attempt: &str, open: &[Asked], tries: u32) -> (Reserve, Budget) {
         let mut most = (MicroUsd::ZERO, 0_u64);
         for Asked { effect, .. } in open {
             let Amount { usd, tokens } = self.stage.hands.most_of(effect);
@@ -212,17 +280,23 @@ impl Wave {
         }
         let usd = MicroUsd::new(most.0.micros().saturating_mul(tries.into()));
         let tokens = most.1.saturating_mul(tries.into());
-        let (wave, budget) = (self.name.clone(), self.budget);
+        let (wave, attempt, budget) = (self.name.clone(), attempt.to_owned(), self.budget);
         let allowed =
             Budget { usd: budget.usd.map(|_| usd), tokens: budget.tokens.map(|_| tokens) };
-        (Reserve { wave, usd, tokens, budget }, allowed)
+        (Reserve { wave, attempt, usd, tokens, budget }, allowed)
     }
 
-    /// Performs effects, and keeps every answer as it comes.
-    async fn call(&self, open: Vec<Asked>, ledger: &Arc<Ledger>) -> Result<Called, EngineError> {
+    /// Performs effects. Answers are kept a moment after they came; those that are left in `fresh` at
+    /// the end are not yet.
+    async fn call(
+        &self,
+        open: &[Asked],
+        ledger: &Arc<Ledger>,
+        fresh: &mut Vec<Answer>,
+    ) -> Result<Called, EngineError> {
         let performer = self.stage.hands.performer(Arc::clone(ledger));
         let mut under_way: JoinSet<Done> = JoinSet::new();
-        for Asked { id, request_sha256, effect } in open {
+        for Asked { id, request_sha256, effect } in open.iter().cloned() {
             let performer = Arc::clone(&performer);
             let (run_id, name) = (self.stage.run_id.as_str(), id.as_str());
             tracing::debug!(target: "moothall::run", run_id, effect = name, "effect started");
@@ -236,26 +310,25 @@ impl Wave {
         }
         let mut cancelled = std::pin::pin!(self.cancelled());
         let mut called = Called::Answered;
+        let mut keep_at = Instant::now();
         while !under_way.is_empty() {
             tokio::select! {
                 Some(done) = under_way.join_next() => {
-                    let mut done = Some(done);
-                    let mut kept = Vec::new();
-                    while let Some(result) = done {
-                        let (id, request_sha256, performed) =
-                            result.map_err(|_| EngineError::Lost)?;
-                        let Performed { result, timing } = performed;
-                        match result {
-                            EffectResult::ModelFailed(failure) if is_refusal(&failure) => {
-                                called = Called::Refused(failure.detail);
-                            }
-                            result => {
-                                kept.push((id, JournalEntry { request_sha256, result, timing }));
-                            }
-                        }
-                        done = under_way.try_join_next();
+                    let (id, request_sha256, performed) = done.map_err(|_| EngineError::Lost)?;
+                    let Performed { result, timing } = performed;
+                    if fresh.is_empty() {
+                        keep_at = Instant::now() + GATHER;
                     }
-                    if let Some(stop) = self.keep(kept).await? {
+                    match result {
+                        EffectResult::ModelFailed(failure) if is_refusal(&failure) => {
+                            called = Called::Refused(failure.detail);
+                        }
+                        result => fresh.push((id, JournalEntry { request_sha256, result, timing })),
+                    }
+                }
+                () = tokio::time::sleep_until(keep_at), if !fresh.is_empty() => {
+                    if let Some(stop) = self.keep(std::mem::take(fresh), None).await? {
+                        under_way.shutdown().await;
                         return Ok(Called::Stopped(stop));
                     }
                 }
@@ -267,30 +340,39 @@ impl Wave {
         }
         Ok(called)
     }
-
-    async fn keep(&self, kept: Vec<(EffectId, JournalEntry)>) -> Result<Option<Stop>, EngineError> {
-        match self.insist(kept.clone()).await {
+    /// Writes answers, and what became of the reservation.
+    async fn keep(
+        &self,
+        answers: Vec<Answer>,
+        word: Option<Word>,
+    ) -> Result<Option<Stop>, EngineError> {
+        match self.insist(answers.clone(), word.clone()).await {
             // Another worker, which was taken for dead, was faster. Its answer stays.
             Err(EngineError::Store(StoreError::JournalConflict { .. })) => {}
+            Ok(None) => {
+                self.stage.heard.remember(answers);
+                return Ok(None);
+            }
             written => return written,
         }
-        for one in kept {
-            match self.insist(vec![one]).await {
+        for one in answers {
+            match self.insist(vec![one], None).await {
                 Err(EngineError::Store(StoreError::JournalConflict { .. })) | Ok(None) => {}
                 other => return other,
             }
         }
-        Ok(None)
+        self.insist(Vec::new(), word).await
     }
 
-    /// Writes answers, for as long as the store may take them some day: they are paid for.
+    /// Writes them, for as long as the store may take them some day: they are paid for.
     async fn insist(
         &self,
-        results: Vec<(EffectId, JournalEntry)>,
+        results: Vec<Answer>,
+        purse: Option<Word>,
     ) -> Result<Option<Stop>, EngineError> {
         loop {
-            let commit = Commit { results: results.clone(), ..Commit::default() };
-            match self.stage.write(commit).await {
+            let (results, purse) = (results.clone(), purse.clone());
+            match self.stage.write(Commit { results, purse, ..Commit::default() }).await {
                 Err(error) if error.is_retryable() => {
                     let run_id = self.stage.run_id.as_str();
                     tracing::warn!(target: "moothall::run", run_id, %error, "answers wait");
@@ -314,12 +396,23 @@ impl Wave {
         }
     }
 
-    async fn wished(&self, heard: &[Wish]) -> Result<Option<Stop>, EngineError> {
-        let wishes = self.stage.store.wishes(&self.stage.run_id).await?;
-        let first = heard.iter().find(|wish| wishes.contains(wish));
-        Ok(first.map(|wish| match wish {
-            Wish::Cancel => Stop::Cancelled,
-            Wish::Pause => Stop::Person,
-        }))
+    async fn wished(&self, wanted: &[Wish]) -> Result<Option<Stop>, EngineError> {
+        Ok(heard(&self.stage.store.wishes(&self.stage.run_id).await?, wanted))
     }
+}
+
+/// The first of these wishes that somebody has.
+fn heard(wishes: &BTreeSet<Wish>, wanted: &[Wish]) -> Option<Stop> {
+    wanted.iter().find(|wish| wishes.contains(wish)).map(|wish| match wish {
+        Wish::Cancel => Stop::Cancelled,
+        Wish::Pause => Stop::Person,
+    })
+}
+
+/// A name that no other attempt has, on no machine of ours.
+fn new_attempt() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}-{count}", now.as_nanos(), std::process::id())
 }

@@ -19,8 +19,8 @@ use moothall_core::{
 };
 use moothall_engine::{Driver, Ended, EngineError, PerformFuture, Performed, Performer};
 use moothall_store::{
-    Admission, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
+    RunState, Store, StoreFuture, StoredEvent, Teams, Terms, Wish,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -274,6 +274,8 @@ pub(crate) enum Death {
     After(usize),
     /// Not at all, but the disk is full from the first of these commits to before the second.
     Full(usize, usize),
+    /// Not at all, but somebody cancels the run while it comes to stand still.
+    CancelledAtPause,
 }
 
 /// A store that stops answering in some commit, as if the process had been killed there.
@@ -325,11 +327,25 @@ impl Store for Dying {
                 Death::Full(from, until) if (from..until).contains(&number) => {
                     Err(io::Error::from(io::ErrorKind::StorageFull).into())
                 }
-                Death::Before(_) | Death::After(_) | Death::Full(..) => {
+                Death::CancelledAtPause if commit.state == Some(RunState::Paused) => {
+                    self.inner.ask(&id, Wish::Cancel).await?;
+                    self.inner.commit(&id, commit).await
+                }
+                Death::Before(_) | Death::After(_) | Death::Full(..) | Death::CancelledAtPause => {
                     self.inner.commit(&id, commit).await
                 }
             }
         })
+    }
+
+    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
+        let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        match self.death {
+            Death::Full(from, until) if (from..until).contains(&number) => {
+                Box::pin(async { Err(io::Error::from(io::ErrorKind::StorageFull).into()) })
+            }
+            _ => self.inner.begin(id, beginning),
+        }
     }
 
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {

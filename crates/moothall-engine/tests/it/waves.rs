@@ -1,15 +1,14 @@
 //! Runs on an engine that suspends after every step and replays from the beginning, and on one that
 //! dies in the middle of steps. They end like runs of the local engine.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::money::Spent;
-use moothall_core::{Effect, EffectId, PauseReason, RunEventBody, RunId};
+use moothall_core::{Effect, EffectId, PauseReason, RunEventBody};
 use moothall_engine::waves::{
-    ChildCall, ChildLeft, Durable, Hands, Noted, Purse, PurseFuture, Reserve, RunLeft, Stage, Work,
-    drive_child, drive_run,
+    ChildCall, ChildLeft, Durable, Hands, Heard, Noted, RunLeft, Stage, Work, drive_child,
+    drive_run,
 };
 use moothall_engine::{EngineError, Performer, Walls};
 use moothall_models::{Amount, Budget, Ledger};
@@ -179,68 +178,23 @@ impl Hands for OneSpeaker {
     }
 }
 
-/// A budget without an end, and the waves that have room in it.
-#[derive(Debug, Default)]
-struct Endless {
-    reserved: Mutex<BTreeSet<String>>,
-    /// Somebody cancels this run when it is asked what was spent.
-    cancelled: Option<(Arc<dyn Store>, RunId)>,
-}
-
-impl Purse for Endless {
-    fn reserve(
-        &self,
-        wish: Reserve,
-    ) -> PurseFuture<'_, Result<(), moothall_core::model::ModelFailure>> {
-        Box::pin(async move {
-            self.reserved.lock().unwrap().insert(wish.wave);
-            Ok(Ok(()))
-        })
-    }
-
-    fn settle<'a>(&'a self, wave: &'a str, used: Spent) -> PurseFuture<'a, Spent> {
-        Box::pin(async move {
-            self.reserved.lock().unwrap().remove(wave);
-            Ok(used)
-        })
-    }
-
-    fn forfeit<'a>(&'a self, wave: &'a str) -> PurseFuture<'a, Spent> {
-        self.settle(wave, Spent::default())
-    }
-
-    fn spent(&self) -> PurseFuture<'_, Spent> {
-        Box::pin(async {
-            if let Some((store, run_id)) = &self.cancelled {
-                store.ask(run_id, Wish::Cancel).await.unwrap();
-            }
-            Ok(Spent::default())
-        })
-    }
-}
-
 fn server(speaking: &Arc<Speaking>) -> Server {
     Server { speaking: Arc::clone(speaking), ..Server::default() }
 }
 
 fn stage(world: &World, speaking: &Arc<Speaking>) -> Arc<Stage> {
-    stage_with(world, speaking, Arc::clone(&world.store), Arc::new(Endless::default()))
+    stage_with(world, speaking, Arc::clone(&world.store))
 }
 
-fn stage_with(
-    world: &World,
-    speaking: &Arc<Speaking>,
-    store: Arc<dyn Store>,
-    purse: Arc<Endless>,
-) -> Arc<Stage> {
+fn stage_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) -> Arc<Stage> {
     Arc::new(Stage {
         store,
         run_id: world.run_id.clone(),
         hands: Arc::new(OneSpeaker(Arc::clone(speaking))),
-        purse,
         budget: Budget::default(),
         walls: Walls::None,
         parallel_children: 2,
+        heard: Heard::default(),
     })
 }
 
@@ -273,12 +227,8 @@ async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
         let world = world().await;
         let speaking = Arc::new(Speaking { seed: Some(seed), ..Speaking::default() });
         let server = Server { dice: Some(Mutex::new(Dice::new(seed))), ..server(&speaking) };
-        let purse = Arc::new(Endless::default());
-        let stage = stage_with(&world, &speaking, Arc::clone(&world.store), Arc::clone(&purse));
-        assert_eq!(server.run(&stage).await, RunLeft::Done, "seed {seed}");
+        assert_eq!(server.run(&stage(&world, &speaking)).await, RunLeft::Done, "seed {seed}");
         assert_eq!(world.left().await, whole, "seed {seed}");
-        // Nothing that a dead worker had reserved is in anybody's way.
-        assert_eq!(*purse.reserved.lock().unwrap(), BTreeSet::new(), "seed {seed}");
     }
 }
 
@@ -289,12 +239,10 @@ async fn a_store_that_is_full_for_a_while_costs_no_answer() {
         let world = world().await;
         let speaking = Arc::new(Speaking::default());
         let store = Dying::new(Arc::clone(&world.store), Death::Full(from, from + 4));
-        let purse = Arc::new(Endless::default());
-        let stage = stage_with(&world, &speaking, store, Arc::clone(&purse));
+        let stage = stage_with(&world, &speaking, store);
         assert_eq!(server(&speaking).run(&stage).await, RunLeft::Done);
         assert_eq!(world.left().await, whole);
         assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
-        assert_eq!(*purse.reserved.lock().unwrap(), BTreeSet::new());
     }
 }
 
@@ -303,10 +251,9 @@ async fn a_run_that_is_cancelled_while_it_comes_to_a_pause_waits_for_nobody() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
     world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
-    let cancelled = Some((Arc::clone(&world.store), world.run_id.clone()));
-    let purse = Arc::new(Endless { cancelled, ..Endless::default() });
+    let store = Dying::new(Arc::clone(&world.store), Death::CancelledAtPause);
     let server = server(&speaking);
-    let stage = stage_with(&world, &speaking, Arc::clone(&world.store), purse);
+    let stage = stage_with(&world, &speaking, store);
     assert_eq!(server.run(&stage).await, RunLeft::Cancelled);
     assert_eq!(*server.waits.lock().unwrap(), 0);
 }

@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::{Found, Hold, database_error, hold, key};
-use crate::prepared::{Prepared, compare};
+use crate::prepared::{Changed, Prepared, compare};
 use crate::rows::{json, to_sql, unsigned};
 use crate::{StoreError, StoredEvent};
 
@@ -28,34 +28,54 @@ pub(super) async fn write(
     }
     let stored = write_events(&mut transaction, run, &found, prepared).await?;
     let answered = write_results(&mut transaction, id, prepared).await?;
+    let changed = Changed::new(found.purse.as_deref(), prepared)?;
     let state = prepared.commit.state.unwrap_or(found.state);
     // The amount alone is worth a write: it changes while a call that nobody answers yet is under
     // way. Whoever repeats a commit says nothing new about it.
-    let spends = prepared.spent.is_some() && prepared.spent != found.spent;
-    if !(answered || !stored.is_empty() || state != found.state || spends) {
+    let spends = changed.spent.is_some() && changed.spent != found.spent;
+    let settles = changed.purse.is_some() && changed.purse != found.purse;
+    if !(answered || !stored.is_empty() || state != found.state || spends || settles) {
         return Ok(stored);
     }
+    update(&mut transaction, run, &found, &stored, prepared, changed).await?;
+    transaction.commit().await.map_err(database_error)?;
+    Ok(stored)
+}
+
+/// Writes the row of a run that something happened to.
+pub(super) async fn update(
+    connection: &mut PgConnection,
+    run: Uuid,
+    found: &Found,
+    stored: &[StoredEvent],
+    prepared: &Prepared,
+    changed: Changed,
+) -> Result<(), StoreError> {
+    let state = prepared.commit.state.unwrap_or(found.state);
     let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
     sqlx::query(
         "UPDATE runs SET head = $2, state = $3, outcome = $4, spent = coalesce($5, spent),
-                         updated_at_ms = $6
+                         purse = CASE WHEN $6 THEN NULL ELSE coalesce($7, purse) END,
+                         updated_at_ms = $8
          WHERE run_id = $1",
     )
     .bind(run)
     .bind(head)
     .bind(state.as_str())
     .bind(prepared.outcome.as_deref())
-    .bind(prepared.spent.as_deref())
+    .bind(changed.spent)
+    // Nobody asks for the budget of a run that has ended.
+    .bind(state.is_terminal())
+    .bind(changed.purse)
     .bind(prepared.at_ms)
-    .execute(&mut *transaction)
+    .execute(connection)
     .await
     .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)?;
-    Ok(stored)
+    Ok(())
 }
 
 /// Numbers the events whose key is new, in their order, and writes them.
-async fn write_events(
+pub(super) async fn write_events(
     connection: &mut PgConnection,
     run: Uuid,
     found: &Found,

@@ -9,7 +9,10 @@ use crate::StoreError;
 
 /// How to get from each format to the next, from an empty database on. An entry that was released
 /// is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_runs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_runs.sql"),
+    include_str!("../../migrations/postgres/0002_purse.sql"),
+];
 
 /// The oldest PostgreSQL that the tests ran on, as it numbers itself.
 const OLDEST: i32 = 150_000;

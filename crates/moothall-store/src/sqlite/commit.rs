@@ -4,7 +4,7 @@ use moothall_core::{EffectId, Outcome, RunEvent, RunEventBody, RunId};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::database_error;
-use crate::prepared::{Prepared, compare};
+use crate::prepared::{Changed, Prepared, compare};
 use crate::rows::{json, run_state, to_sql, unsigned};
 use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 
@@ -12,11 +12,31 @@ use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 const MOST_ROWS: usize = 500;
 
 /// The run's row as the commit finds it.
-struct Found {
-    run: i64,
+pub(super) struct Found {
+    pub(super) run: i64,
     head: i64,
-    state: RunState,
+    pub(super) state: RunState,
     spent: Option<String>,
+    pub(super) purse: Option<String>,
+}
+
+pub(super) async fn find(
+    connection: &mut SqliteConnection,
+    id: &RunId,
+) -> Result<Found, StoreError> {
+    let row = sqlx::query("SELECT run, head, state, spent, purse FROM runs WHERE run_id = ?")
+        .bind(id.as_str())
+        .fetch_optional(connection)
+        .await
+        .map_err(database_error)?
+        .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
+    Ok(Found {
+        run: row.try_get("run").map_err(database_error)?,
+        head: row.try_get("head").map_err(database_error)?,
+        state: run_state(&row)?,
+        spent: row.try_get("spent").map_err(database_error)?,
+        purse: row.try_get("purse").map_err(database_error)?,
+    })
 }
 
 /// Writes a commit. The caller holds the write lock, so that numbers have no gaps, and rolls back
@@ -24,51 +44,59 @@ struct Found {
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     id: &RunId,
-    prepared: Prepared,
+    prepared: &Prepared,
 ) -> Result<Vec<StoredEvent>, StoreError> {
-    let row = sqlx::query("SELECT run, head, state, spent FROM runs WHERE run_id = ?")
-        .bind(id.as_str())
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(database_error)?
-        .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
-    let found = Found {
-        run: row.try_get("run").map_err(database_error)?,
-        head: row.try_get("head").map_err(database_error)?,
-        state: run_state(&row)?,
-        spent: row.try_get("spent").map_err(database_error)?,
-    };
+    let found = find(connection, id).await?;
     if found.state.is_terminal() {
-        check_repetition(connection, id, &found, &prepared).await?;
+        check_repetition(connection, id, &found, prepared).await?;
         return Ok(Vec::new());
     }
-    let stored = write_events(connection, &found, &prepared).await?;
-    let answered = write_results(connection, id, &found, &prepared).await?;
+    let stored = write_events(connection, &found, prepared).await?;
+    let answered = write_results(connection, id, &found, prepared).await?;
+    let changed = Changed::new(found.purse.as_deref(), prepared)?;
     let state = prepared.commit.state.unwrap_or(found.state);
     // The amount alone is worth a write: it changes while a call that nobody answers yet is under
     // way. Whoever repeats a commit says nothing new about it.
-    let spends = prepared.spent.is_some() && prepared.spent != found.spent;
-    if answered || !stored.is_empty() || state != found.state || spends {
-        let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
-        sqlx::query(
-            "UPDATE runs SET head = ?, state = ?, outcome = ?, spent = coalesce(?, spent),
-                             updated_at_ms = ?
-             WHERE run = ?",
-        )
-        .bind(head)
-        .bind(state.as_str())
-        .bind(prepared.outcome)
-        .bind(prepared.spent)
-        .bind(prepared.at_ms)
-        .bind(found.run)
-        .execute(connection)
-        .await
-        .map_err(database_error)?;
+    let spends = changed.spent.is_some() && changed.spent != found.spent;
+    let settles = changed.purse.is_some() && changed.purse != found.purse;
+    if answered || !stored.is_empty() || state != found.state || spends || settles {
+        update(connection, &found, &stored, prepared, changed).await?;
     }
     Ok(stored)
 }
 
-async fn write_events(
+/// Writes the row of a run that something happened to.
+pub(super) async fn update(
+    connection: &mut SqliteConnection,
+    found: &Found,
+    stored: &[StoredEvent],
+    prepared: &Prepared,
+    changed: Changed,
+) -> Result<(), StoreError> {
+    let state = prepared.commit.state.unwrap_or(found.state);
+    let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
+    sqlx::query(
+        "UPDATE runs SET head = ?, state = ?, outcome = ?, spent = coalesce(?, spent),
+                         purse = CASE WHEN ? THEN NULL ELSE coalesce(?, purse) END,
+                         updated_at_ms = ?
+         WHERE run = ?",
+    )
+    .bind(head)
+    .bind(state.as_str())
+    .bind(prepared.outcome.as_deref())
+    .bind(changed.spent)
+    // Nobody asks for the budget of a run that has ended.
+    .bind(state.is_terminal())
+    .bind(changed.purse)
+    .bind(prepared.at_ms)
+    .bind(found.run)
+    .execute(connection)
+    .await
+    .map_err(database_error)?;
+    Ok(())
+}
+
+pub(super) async fn write_events(
     connection: &mut SqliteConnection,
     found: &Found,
     prepared: &Prepared,

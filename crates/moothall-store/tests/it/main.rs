@@ -5,6 +5,7 @@ mod admission;
 mod contract;
 mod crash;
 mod model;
+mod purse;
 mod real_postgres;
 mod sqlite;
 mod support;

@@ -25,7 +25,7 @@ under way are waited for, everything else goes to other workers.
 
 Examples:
   moothall worker --register
-  moothall worker --listen 127.0.0.1:9081 --restate http://127.0.0.1:8080 --register http://127.0.0.1:9070
+  moothall worker --listen 127.0.0.1:9081 --register http://127.0.0.1:9070
   moothall consult HLXI --model demo --isolation none --engine restate";
 
 #[derive(Debug, Args)]
@@ -34,9 +34,6 @@ pub(crate) struct WorkerArgs {
     /// Address where Restate sends work
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9080")]
     pub(crate) listen: SocketAddr,
-    /// Address where Restate takes requests
-    #[arg(long, value_name = "URL", default_value = INGRESS)]
-    pub(crate) restate: String,
     /// Tell Restate, at the address where it is administered, that this build has workers here
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = ADMIN)]
     pub(crate) register: Option<String>,

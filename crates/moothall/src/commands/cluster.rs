@@ -184,9 +184,9 @@ async fn start_workers(
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed("this program cannot be found").with_source(error))?;
     let listen = format!("127.0.0.1:{}", set.port);
-    let (ingress, admin, database) = (plan.ingress(), plan.admin(), plan.database.url());
-    let mut arguments = vec!["worker", "--listen", &listen, "--restate", &ingress];
-    arguments.extend(["--register", &admin, "--build", &set.build]);
+    let (admin, database) = (plan.admin(), plan.database.url());
+    let mut arguments = vec!["worker", "--listen", &listen, "--register", &admin];
+    arguments.extend(["--build", &set.build]);
     let config = files::whole(global.config.as_deref())?.map(|path| path.display().to_string());
     if let Some(config) = &config {
         arguments.extend(["--config", config]);

@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_restate::{
-    Admin, Build, Cluster, ClusterError, OpenError, OpenFuture, Program, Worker,
-};
+use moothall_restate::{Admin, Build, ClusterError, OpenError, OpenFuture, Program, Worker};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OnceCell;
@@ -39,7 +37,6 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let runtime = runtime
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
-        let cluster = Cluster::new(&args.restate).map_err(refused)?;
         let local = Arc::new(Local::open(&loaded).await?);
         let program = Arc::new(Runs {
             config: global.config.clone(),
@@ -52,7 +49,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
             Some(build) => build.clone(),
             None => build_of_this_program()?,
         };
-        let worker = Worker::new(program.clone(), cluster).of_build(build.clone());
+        let worker = Worker::new(program.clone()).of_build(build.clone());
         let listener = Worker::listen(args.listen).map_err(|error| {
             CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
         })?;

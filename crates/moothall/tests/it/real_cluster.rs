@@ -259,7 +259,7 @@ async fn invocations(admin: &str) -> Vec<(String, bool, String)> {
 fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_new_one() {
     const OLD_RUNS: usize = 20;
     let (machine, engine) = Machine::with_cluster(&[]);
-    let (admin, restate) = (machine.admin(), engine.strip_prefix("restate=").unwrap());
+    let admin = machine.admin();
     let old = machine.status().1.last().unwrap()["address"].as_str().unwrap().to_owned();
     let server = Server::start(&machine.0, &["--engine", &engine]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -275,7 +275,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
         }
 
         // The same program, which calls itself another build.
-        let more = ["--restate", restate, "--register", &admin, "--build", "next"];
+        let more = ["--register", &admin, "--build", "next"];
         let mut workers = Workers(Vec::new());
         let mut worker = machine
             .0
@@ -289,7 +289,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
         let new = new.trim_end().to_owned();
         // A build that takes the address of another one is turned away: its runs would be nobody's.
         let listen = old.strip_prefix("http://").unwrap();
-        let more = ["--listen", listen, "--restate", restate, "--register", &admin];
+        let more = ["--listen", listen, "--register", &admin];
         let third = machine.0.run(&[&["worker", "--build", "third"], &more[..]].concat());
         assert_eq!(third.code, Some(4), "{third}");
         assert!(third.stderr.contains("Restate knows another build at"), "{third}");

@@ -128,20 +128,12 @@ impl Cluster {
     /// Starts a worker, again and again while what it needs is away, as a supervisor does.
     pub(super) fn add_worker(&mut self) {
         let began = Instant::now();
-        let (ingress, admin) =
-            (self.addresses(|ports| ports.ingress), self.addresses(|ports| ports.admin));
+        let admin = self.addresses(|ports| ports.admin);
         loop {
             self.lives += 1;
             let log = self.world.path(&format!("worker-{}.log", self.lives));
-            let mut command = self.world.command(&[
-                "worker",
-                "--listen",
-                &self.listen,
-                "--restate",
-                &ingress,
-                "--register",
-                &admin,
-            ]);
+            let arguments = ["worker", "--listen", &self.listen, "--register", &admin];
+            let mut command = self.world.command(&arguments);
             command.stderr(fs_err::File::create(&log).unwrap().into_parts().0);
             let mut worker = command.spawn().unwrap();
             let mut line = String::new();
