@@ -180,6 +180,7 @@ function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView })
     <label className="vs">
       <span className="lab">Compare with</span>
       <select
+        aria-label="Compare with"
         value={params.get("vs") ?? ""}
         onChange={(event) =>
           setParams(

@@ -321,9 +321,9 @@ function NothingRecommended({ view }: { view: RunView }) {
     usage.failed_calls > 0 ? `/api/runs/${about.run_id}/events.json?after=${after}&limit=${LAST_EVENTS}` : null,
   );
   const failed = page.data?.events.findLast((event) => event.type === "model_failed");
-  const calls = `${count(usage.failed_calls)} of ${count(usage.calls)} calls`;
+  const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} calls`;
   return (
-    <Note tone="bad">
+    <Note tone={usage.failed_calls > 0 ? "bad" : "neutral"}>
       <b>The run ended without a move to recommend.</b> {usage.failed_calls > 0 && `${calls} got no answer to use. `}
       {failed && (
         <>
