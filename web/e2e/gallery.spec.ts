@@ -54,7 +54,8 @@ test("pictures", async ({ browser, finished, server }, info) => {
       await visit(page, slow);
       const run = await startRun(page, slow, { rounds: 10, parallel_moves: 3 });
       await page.goto(`${slow.url}/runs/${run}?layer=3`);
-      await expect(page.locator(".lane .sc").nth(4)).toBeVisible({ timeout: 90_000 });
+      // Six are scored, and three are in their third round.
+      await expect(page.locator('[data-move="m9"] .cell i.h').nth(5)).toBeVisible({ timeout: 120_000 });
       if (!wide) await page.locator("[data-move] .cell i.w").first().click();
       await expect(page.locator(".turn").nth(3)).toBeVisible();
       // A stream is never idle: here the page is photographed as it stands.
