@@ -32,7 +32,6 @@ test("a run is asked to wait, and its banner leads to the moves", async ({ page,
   await expect(page).toHaveURL(/wait=moves/);
   await expect(page.getByText(/Newest filing/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
-  await expect(page.getByText("Waits after the moves")).toBeVisible();
   const panel = page.getByRole("region", { name: "Moves that wait for you" });
   await expect(panel).toBeVisible();
   await page.getByRole("link", { name: "Review the moves" }).click();
