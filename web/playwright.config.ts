@@ -30,7 +30,7 @@ export default defineConfig({
     reducedMotion: "reduce",
     launchOptions: { executablePath: chromium, args },
     screenshot: "only-on-failure",
-    trace: "retain-on-failure",
+    trace: "on-first-retry",
   },
   projects: [
     { name: "desktop", use: { viewport: { width: 1440, height: 900 } } },

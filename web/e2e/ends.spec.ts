@@ -1,5 +1,5 @@
 // Runs that do not end well: what a person sees, and what they can do about it.
-import { expect, Provider, Server, startRun, test, viewOf, visit, watch } from "./server";
+import { expect, KEY, Provider, Server, startRun, test, viewOf, visit, watch } from "./server";
 
 test("a consultation that cannot go on says why, and can be started again", async ({ page }) => {
   const provider = await Provider.make();
@@ -23,7 +23,37 @@ test("a consultation that cannot go on says why, and can be started again", asyn
   }
 });
 
-test("a program that no model writes is a failed run with its reason", async ({ page }) => {
+test("a key that is refused in the middle of a consultation is said so, and shown nowhere", async ({ page }) => {
+  const provider = await Provider.make();
+  provider.text = "Revenue grows slowly and cash is plenty.";
+  provider.credit = 2;
+  const server = await Server.make("0", "without images", "none", provider.model);
+  try {
+    await visit(page, server);
+    const trouble = watch(page);
+    const run = await startRun(page, server, { isolation: "none" });
+    await page.goto(`${server.url}/runs/${run}?layer=1`);
+    const banner = page.locator(".banner");
+    await expect(banner).toContainText("The run ended without a move to recommend.");
+    await expect(banner).toContainText("auth, incorrect API key provided: Bearer ***");
+    // What was answered before is there.
+    await expect(page.getByText("Revenue grows slowly and cash is plenty.").first()).toBeVisible();
+    expect(await page.content()).not.toContain(KEY);
+    await page.goto(`${server.url}/runs/${run}/results`);
+    await page.getByRole("link", { name: "See why" }).click();
+    await banner.getByRole("link", { name: "Settings" }).click();
+    await expect(page.getByRole("region", { name: "Keys" })).toContainText("openai");
+    expect(await page.content()).not.toContain(KEY);
+    for (const path of [run, `${run}/events.json?after=0`, `${run}/export.json`])
+      expect(await (await fetch(`${server.url}/api/runs/${path}`)).text(), path).not.toContain(KEY);
+    expect(trouble).toEqual([]);
+  } finally {
+    await server.remove();
+    provider.stop();
+  }
+});
+
+test("a program that no model writes is a failed run with its reason, and is started again", async ({ page }) => {
   const provider = await Provider.make();
   provider.status = 400;
   const server = await Server.make("0", "with images", "none", provider.model);
@@ -36,7 +66,15 @@ test("a program that no model writes is a failed run with its reason", async ({ 
     await expect(page.locator("[data-link=ended]")).toContainText("Failed");
     // Nobody waits for a program that will not come.
     await expect(page.getByText("The first program is being written")).toHaveCount(0);
-    await expect(page.getByRole("link", { name: "Start again" })).toBeVisible();
+    const failed = page.url();
+    provider.status = 200;
+    provider.text = "```python\nprint(1)\n```";
+    await page.getByRole("link", { name: "Start again" }).click();
+    await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("print 1");
+    await page.getByRole("button", { name: "Start" }).click();
+    await expect(page.locator("[data-link=ended]")).toContainText("Finished");
+    await expect(page.getByRole("region", { name: "Attempt 1" })).toContainText("exit 0");
+    expect(page.url()).not.toBe(failed);
   } finally {
     await server.remove();
     provider.stop();

@@ -110,6 +110,32 @@ test("a server that stands still is noticed, and found again when it goes on", a
   }
 });
 
+test("a browser that is offline says so, and catches up when it is back", async ({ page, context }) => {
+  const server = await Server.make(PACE);
+  try {
+    await visit(page, server);
+    const run = await startRun(page, server);
+    await page.goto(`${server.url}/runs/${run}?layer=3`);
+    await isLive(page);
+    await context.setOffline(true);
+    const banner = page.getByRole("alert").filter({ hasText: "This browser is offline." });
+    await expect(banner).toBeVisible();
+    await expect(page.locator("[data-link=waiting]")).toContainText("Offline");
+    await expect(page.locator("[data-stale]")).toBeAttached();
+    // The run goes on without the page; there is something to catch up with.
+    const seen = await page.evaluate(() => window.moothallView?.()?.as_of_seq ?? 0);
+    const head = async () => ((await (await fetch(`${server.url}/api/runs/${run}`)).json()) as RunView).as_of_seq;
+    await expect.poll(head, { timeout: 30_000 }).toBeGreaterThan(seen + 20);
+    await context.setOffline(false);
+    await expect(banner).toHaveCount(0);
+    await ended(page);
+    await expect(page.locator("[data-stale]")).toHaveCount(0);
+    await agrees(page, server, run);
+  } finally {
+    await server.remove();
+  }
+});
+
 test("nine tabs follow one run, and a tenth page still loads", async ({ context }) => {
   const server = await Server.make(PACE);
   try {

@@ -43,7 +43,7 @@ export class Server {
   private get env(): NodeJS.ProcessEnv {
     const folder = this.folder;
     const own = { HOME: folder, MOOTHALL_DATA_DIR: folder, NO_COLOR: "1", USER: "ada" };
-    return { PATH: process.env["PATH"], OPENAI_API_KEY: "sk-nobody", ...own };
+    return { PATH: process.env["PATH"], OPENAI_API_KEY: KEY, ...own };
   }
 
   /** Runs a command of the program on the workspace, and gives back what it prints as JSON. */
@@ -161,10 +161,15 @@ export class Server {
   }
 }
 
+/** The key that servers of tests ask providers with. */
+export const KEY = "sk-nobody-may-see-this-0123456789";
+
 /** A provider that answers every call like this, for as long as somebody changes nothing. */
 export class Provider {
   status = 200;
   text = "";
+  /** How many calls it answers before it refuses the key. */
+  credit = Number.POSITIVE_INFINITY;
   private constructor(
     private readonly port: number,
     private readonly close: () => void,
@@ -173,14 +178,23 @@ export class Provider {
   static async make(): Promise<Provider> {
     let provider: Provider;
     const http = createHttpServer((request, response) => {
-      request.resume();
+      let bytes = 0;
+      request.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
       request.on("end", () => {
         const message = { role: "assistant", content: provider.text };
-        const usage = { prompt_tokens: 9, completion_tokens: 9, total_tokens: 18 };
+        // Of a provider that reads less than it was sent, no answer is taken.
+        const read = Math.ceil(bytes / 4);
+        const usage = { prompt_tokens: read, completion_tokens: 9, total_tokens: read + 9 };
         const answer = { id: "x", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }], usage };
-        const refusal = { error: { message: "incorrect API key provided", type: "invalid_request_error" } };
-        response.writeHead(provider.status, { "content-type": "application/json" });
-        response.end(JSON.stringify(provider.status === 200 ? answer : refusal));
+        // As careless as a provider can be: it says the key aloud.
+        const words = `incorrect API key provided: ${request.headers.authorization}`;
+        const refusal = { error: { message: words, type: "invalid_request_error" } };
+        const status = provider.credit > 0 ? provider.status : 401;
+        provider.credit -= 1;
+        response.writeHead(status, { "content-type": "application/json" });
+        response.end(JSON.stringify(status === 200 ? answer : refusal));
       });
     });
     await new Promise<void>((done) => http.listen(0, "127.0.0.1", done));

@@ -1,4 +1,5 @@
 // What people change: tokens of the team, and moves before they are debated.
+import type { Route } from "@playwright/test";
 import { expect, Server, startRun, test, untilOver, viewOf } from "./server";
 
 test("a token is made, shown once, works, and is taken back", async ({ page }) => {
@@ -31,12 +32,31 @@ test("a run is asked to wait, and its banner leads to the moves", async ({ page,
   await expect(page).toHaveURL(/wait=moves/);
   await expect(page.getByText(/Newest filing/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
-  await expect(page.getByText("Waits after the moves")).toBeVisible();
   const panel = page.getByRole("region", { name: "Moves that wait for you" });
   await expect(panel).toBeVisible();
   await page.getByRole("link", { name: "Review the moves" }).click();
   await expect(panel).toBeInViewport();
   expect(trouble).toEqual([]);
+});
+
+test("the banner of a run that waits leads to the moves before they have been read", async ({ page, server }) => {
+  const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
+  await expect.poll(async () => (await viewOf(page, server, run)).status.state).toBe("paused");
+  const answers: Route[] = [];
+  await page.route(`**/api/runs/${run}/moves`, (route) => void answers.push(route));
+  await page.goto(`${server.url}/runs/${run}`);
+  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  await page.getByRole("link", { name: "Review the moves" }).click();
+  await expect(panel).toBeFocused();
+  await expect(panel.getByRole("status")).toHaveText("Loading the moves");
+  // A server that has no answer is said so, and asked again when somebody wants it.
+  await expect.poll(() => answers.length).toBe(1);
+  await answers[0]?.fulfill({ status: 503, json: { code: "busy", detail: "The store is busy." } });
+  await expect(panel.getByRole("alert")).toContainText("The moves cannot be read. The store is busy.");
+  await page.unroute(`**/api/runs/${run}/moves`);
+  await panel.getByRole("button", { name: "Try again" }).click();
+  await expect(panel.getByText("2 moves wait for you before the debates")).toBeVisible();
+  await expect(panel.getByRole("alert")).toHaveCount(0);
 });
 
 test("two people who edit one move do not overwrite each other unread", async ({ page, server }) => {

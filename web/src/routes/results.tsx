@@ -36,13 +36,22 @@ export default function Results() {
     if (ready && hash) document.getElementById(hash.slice(1))?.scrollIntoView({ block: "center" });
   }, [ready, hash]);
   if (!view) return problem && !problem.isOffline ? <RunProblem problem={problem} /> : <Loading what="the results" />;
-  if (!view.consult || view.consult.moves.every((one) => one.scored === null))
-    return (
-      <Empty page title="No results yet" action={<Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>}>
-        The first score comes when a debate closes.
-      </Empty>
-    );
+  if (!view.consult || view.consult.moves.every((one) => one.scored === null)) return <NoResults view={view} />;
   return <Verdict view={view} consult={view.consult} refresh={refresh} />;
+}
+
+function NoResults({ view }: { view: RunView }) {
+  const over = isOver(view.status);
+  const to = `/runs/${view.about.run_id}`;
+  return (
+    <Empty
+      page
+      title={over ? "No results" : "No results yet"}
+      action={<Link to={to}>{over ? "See why" : "Watch the run"}</Link>}
+    >
+      {over ? "The run ended before a debate closed." : "The first score comes when a debate closes."}
+    </Empty>
+  );
 }
 
 function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
@@ -171,6 +180,7 @@ function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView })
     <label className="vs">
       <span className="lab">Compare with</span>
       <select
+        aria-label="Compare with"
         value={params.get("vs") ?? ""}
         onChange={(event) =>
           setParams(

@@ -2,6 +2,8 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
 import { useMay } from "../api/session";
+import { useGet } from "../api/use-get";
+import type { EventPage } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { count, plain, shortId, timeWithSeconds } from "../model/format";
 import { isOver } from "../model/reduce";
@@ -10,6 +12,9 @@ import type { LinkState } from "../stream/stream";
 import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { MOVES_ID } from "./review";
+
+/** How far back a page looks for why calls failed. */
+const LAST_EVENTS = 500;
 
 /** The head of a run's page: what it is, whether we are connected, and what can be done about it. */
 export function RunHead({
@@ -63,6 +68,7 @@ export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {
         if (!view.about.driven) return ["idle", "Connected", `event ${seq}`];
         return ["", link.by === "stream" ? "Live" : "Live, polling", `event ${seq}`];
       case "waiting":
+        if (link.reason === "offline") return ["off", "Offline", `from event ${seq}`];
         return ["wait", `Reconnecting in ${Math.max(1, Math.round(link.retryInMs / 1000))} s`, `from event ${seq}`];
       case "connecting":
         return ["wait", "Connecting", `from event ${seq}`];
@@ -183,12 +189,12 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
 export function Banners({ view, link, refresh }: { view: RunView; link: LinkState; refresh: () => void }) {
   const found: [string, ReactNode][] = [];
   const asOf = view.updated_at ? `as of ${timeWithSeconds(view.updated_at)}` : "";
-  if (link.kind === "waiting" && link.attempt >= 3)
+  if (link.kind === "waiting" && (link.reason === "offline" || link.attempt >= 3))
     found.push([
       "offline",
       <Note key="offline" tone="bad" alert>
-        <b>The server does not answer.</b> The run goes on without this page. What you see was true at event{" "}
-        {count(view.as_of_seq)}, {asOf}; it catches up by itself.
+        <b>{link.reason === "offline" ? "This browser is offline." : "The server does not answer."}</b> The run goes on
+        without this page. What you see was true at event {count(view.as_of_seq)}, {asOf}; it catches up by itself.
       </Note>,
     ]);
   if (link.kind === "outdated")
@@ -219,6 +225,8 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
         <b>The run cannot go on.</b> {plain(status.detail)} {cure(status.detail)} <StartAgain view={view} />
       </Note>,
     ]);
+  else if (status.state === "complete" && view.consult?.recommended.length === 0)
+    found.push(["nothing", <NothingRecommended key="nothing" view={view} />]);
   else if (status.state === "cancelled")
     found.push([
       "cancelled",
@@ -302,6 +310,28 @@ function WaitsForPerson({ detail }: { detail: string }) {
         Review the moves
       </a>
     </>
+  );
+}
+
+/** A consultation that came to its end without a move to recommend, and what stood in its way. */
+function NothingRecommended({ view }: { view: RunView }) {
+  const { about, usage, as_of_seq } = view;
+  const after = Math.max(0, as_of_seq - LAST_EVENTS);
+  const page = useGet<EventPage>(
+    usage.failed_calls > 0 ? `/api/runs/${about.run_id}/events.json?after=${after}&limit=${LAST_EVENTS}` : null,
+  );
+  const failed = page.data?.events.findLast((event) => event.type === "model_failed");
+  const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} calls`;
+  return (
+    <Note tone={usage.failed_calls > 0 ? "bad" : "neutral"}>
+      <b>The run ended without a move to recommend.</b> {usage.failed_calls > 0 && `${calls} got no answer to use. `}
+      {failed && (
+        <>
+          The last: {plain(failed.kind)}, {plain(failed.detail)}. {cure(`${failed.kind} ${failed.detail}`)}{" "}
+        </>
+      )}
+      <StartAgain view={view} />
+    </Note>
   );
 }
 

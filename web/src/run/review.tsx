@@ -5,11 +5,10 @@ import { useGet } from "../api/use-get";
 import type { ChangeMoves } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { plain } from "../model/format";
-import { Button, Note, Tag } from "../ui/parts";
+import { Button, Loading, Note, Tag } from "../ui/parts";
 
 /** What `moothall moves --json` prints, as far as this page uses it. */
 interface Moves {
-  waits_for_person: boolean;
   moves: {
     move_id: string;
     title: string;
@@ -27,13 +26,46 @@ type Move = Moves["moves"][number];
 /** Where the banner of a run that waits leads. */
 export const MOVES_ID = "moves-to-review";
 
-/** A person's say before the debates: which moves are debated, and how they read. */
+/**
+ * A person's say before the debates: which moves are debated, and how they read. It stands from the moment that the
+ * run asks, as the banner leads here, and not only when the moves have been read.
+ */
 export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => void }) {
   const path = `/api/runs/${view.about.run_id}/moves`;
-  const { data, reload } = useGet<Moves>(view.status.state === "paused" ? path : null, view.as_of_seq);
+  const asks = view.status.state === "paused" && view.status.reason === "question";
+  const { data, problem, reload } = useGet<Moves>(asks ? path : null, view.as_of_seq);
+  if (!asks) return null;
+  return (
+    <section className="panel reviewmoves" aria-label="Moves that wait for you" id={MOVES_ID} tabIndex={-1}>
+      {!data && !problem && <Loading what="the moves" />}
+      {problem && (
+        <Note tone="bad" alert>
+          <b>The moves cannot be read.</b> {problem.message} {problem.hint}{" "}
+          <Button size="small" onClick={reload}>
+            Try again
+          </Button>
+        </Note>
+      )}
+      {data && <MovesList data={data} path={path} view={view} reload={reload} refresh={refresh} />}
+    </section>
+  );
+}
+
+function MovesList({
+  data,
+  path,
+  view,
+  reload,
+  refresh,
+}: {
+  data: Moves;
+  path: string;
+  view: RunView;
+  reload: () => void;
+  refresh: () => void;
+}) {
   const may = useMay("review") !== false;
   const [problem, setProblem] = useState<Problem>();
-  if (view.status.state !== "paused" || !data?.waits_for_person) return null;
   const send = async (to: string, body: unknown) => {
     try {
       await post(to, body);
@@ -49,7 +81,7 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
   };
   const many = data.moves.length;
   return (
-    <section className="panel reviewmoves" aria-label="Moves that wait for you" id={MOVES_ID} tabIndex={-1}>
+    <>
       <header>
         <h2>
           {many === 1 ? "1 move waits" : `${many} moves wait`} for {may ? "you" : "a person"} before the debates
@@ -86,7 +118,7 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
           />
         ))}
       </ol>
-    </section>
+    </>
   );
 }
 

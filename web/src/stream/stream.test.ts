@@ -18,6 +18,11 @@ const page =
 const cut = () => {
   throw new TypeError("network");
 };
+/** Holds the line after its first event, and says nothing more. */
+const silent = () =>
+  new Response(new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode(frame(1))) }), {
+    headers: { "content-type": "text/event-stream" },
+  });
 const open: Slots = { withSlot: (work) => work() };
 const none: Slots = { withSlot: async () => "no slot" };
 
@@ -87,6 +92,23 @@ describe("the stream of a run", () => {
     expect(seen.states).toEqual(["connecting", "waiting:network", "waiting:network", "live", "ended"]);
   });
 
+  it("tries at once whether a browser that says it is offline is right", async () => {
+    vi.stubGlobal("navigator", { ...navigator, onLine: false });
+    const offline = () => {
+      setTimeout(() => dispatchEvent(new Event("offline")));
+      return silent();
+    };
+    // A server on this machine answers all the same.
+    const near = await follow([offline, stream(frame(2, "end"))]);
+    expect(near.states).toEqual(["connecting", "live", "live", "ended"]);
+    const far = await follow([offline, cut, stream(frame(2, "end"))]);
+    expect(far.states).toEqual(["connecting", "live", "waiting:offline", "live", "ended"]);
+    expect([near.seqs, far.seqs]).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
   it("tells finished from forbidden", async () => {
     expect((await follow([status(204)])).states.at(-1)).toBe("ended");
     expect((await follow([status(403)])).states.at(-1)).toBe("fatal");
@@ -115,10 +137,6 @@ describe("the stream of a run", () => {
   });
 
   it("notices a server that holds the line and says nothing", async () => {
-    const silent = () =>
-      new Response(new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode(frame(1))) }), {
-        headers: { "content-type": "text/event-stream" },
-      });
     const seen = await follow([silent, stream(frame(2, "end"))], open, 30);
     expect(seen.states).toEqual(["connecting", "live", "waiting:stalled", "live", "ended"]);
   });

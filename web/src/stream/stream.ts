@@ -9,7 +9,8 @@ export interface Sequenced {
   seq: number;
 }
 
-export type WaitReason = "network" | "stalled" | "server" | "throttled";
+/** `offline` is the browser's own word for why a connection failed; `network` where it has none. */
+export type WaitReason = "network" | "offline" | "stalled" | "server" | "throttled";
 
 export type LinkState =
   | { kind: "connecting" }
@@ -131,6 +132,12 @@ class Follower<E extends Sequenced> {
         ctl.abort();
       }, this.o.stallMs ?? 40_000);
     };
+    let doubted = false;
+    const doubt = () => {
+      doubted = true;
+      ctl.abort();
+    };
+    addEventListener("offline", doubt);
     try {
       pet();
       const response = await fetch(`${this.o.url}?after=${this.cursor}`, {
@@ -150,10 +157,13 @@ class Follower<E extends Sequenced> {
         await this.visible();
         return { kind: "again" };
       }
-      return { kind: "later", reason: stalled ? "stalled" : "network" };
+      // A dead connection says nothing for long; a new one tells at once whether the browser is right.
+      if (doubted) return { kind: "again" };
+      return { kind: "later", reason: stalled ? "stalled" : unreachable() };
     } finally {
       clearTimeout(dog);
       hidden.off();
+      removeEventListener("offline", doubt);
       this.stop.removeEventListener("abort", abort);
     }
   }
@@ -219,7 +229,7 @@ class Follower<E extends Sequenced> {
       if (!end && events.length === POLL_LIMIT) return this.poll();
       return end ?? { kind: "again" };
     } catch {
-      return { kind: "later", reason: "network" };
+      return { kind: "later", reason: unreachable() };
     }
   }
 
@@ -270,6 +280,13 @@ class Follower<E extends Sequenced> {
   private async visible(): Promise<void> {
     while (document.hidden && !this.stop.aborted) await once(document, "visibilitychange", this.stop);
   }
+}
+
+/**
+ * Why nothing came. Asked only after a failure: a server on this machine answers browsers that believe to be offline.
+ */
+function unreachable(): WaitReason {
+  return navigator.onLine ? "network" : "offline";
 }
 
 function refusal(response: Response): Outcome | undefined {
