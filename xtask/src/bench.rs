@@ -18,6 +18,8 @@ pub(crate) enum Bench {
     Load(Length),
     /// Latency of sandboxes, beside the bare engines doing the same
     Sandbox(Length),
+    /// Credentials that the gate finds in a generated corpus, beside two published scanners
+    Secrets,
 }
 
 #[derive(Debug, Args)]
@@ -34,6 +36,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Gateway(length) => measure("gateway", length, &[]),
         Bench::Load(length) => load(length),
         Bench::Sandbox(length) => sandbox(length),
+        Bench::Secrets => secrets(),
     }
 }
 
@@ -107,6 +110,17 @@ fn sandbox(length: &Length) -> Result<()> {
     let product = shell::target_dir(&root).join(folder).join("moothall");
     let product = product.to_str().context("the target folder's name is not text")?;
     measure("sandbox", length, &["--moothall", product])
+}
+
+/// The other scanners want a newer compiler than ours: `bench/secrets` is a workspace of its own.
+fn secrets() -> Result<()> {
+    let root = shell::root()?;
+    shell::require_nightly(&root)?;
+    let folder = shell::target_dir(&root).join("secrets");
+    let folder = folder.to_str().context("the target folder's name is not text")?;
+    let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
+    let place = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", folder];
+    shell::run(&root, &[&cargo[..], &place].concat())
 }
 
 /// The names that `bench:NAME` may use.
