@@ -26,6 +26,8 @@ pub(crate) enum Bench {
     Scale(Length),
     /// Commits a second of a store in PostgreSQL, beside SQLite
     Store(Length),
+    /// Credentials that the gate finds in a generated corpus, beside two published scanners
+    Secrets,
 }
 
 #[derive(Debug, Args)]
@@ -45,6 +47,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Sandbox(length) => sandbox(length),
         Bench::Scale(length) => scale(length),
         Bench::Store(length) => store(length),
+        Bench::Secrets => secrets(),
     }
 }
 
@@ -148,6 +151,17 @@ fn sandbox(length: &Length) -> Result<()> {
     let product = shell::target_dir(&root).join(folder).join("moothall");
     let product = product.to_str().context("the target folder's name is not text")?;
     measure("sandbox", length, &["--moothall", product])
+}
+
+/// The other scanners want a newer compiler than ours: `bench/secrets` is a workspace of its own.
+fn secrets() -> Result<()> {
+    let root = shell::root()?;
+    shell::require_nightly(&root)?;
+    let folder = shell::target_dir(&root).join("secrets");
+    let folder = folder.to_str().context("the target folder's name is not text")?;
+    let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
+    let place = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", folder];
+    shell::run(&root, &[&cargo[..], &place].concat())
 }
 
 /// The names that `bench:NAME` may use.

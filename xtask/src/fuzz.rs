@@ -66,13 +66,7 @@ fn chosen(known: Vec<String>, wanted: &[String]) -> Result<Vec<String>> {
 }
 
 fn require_tools(root: &Path) -> Result<()> {
-    // `rustup run` instead of `cargo +nightly`: inside `cargo xtask`, `cargo` may be the pinned
-    // one, which knows no `+`.
-    if !shell::works(root, &["rustup", "run", "nightly", "cargo", "--version"]) {
-        bail!(
-            "the nightly toolchain is missing\nhint: run `rustup toolchain install nightly --profile minimal`"
-        );
-    }
+    shell::require_nightly(root)?;
     if !shell::works(root, &["rustup", "run", "nightly", "cargo", "fuzz", "--version"]) {
         bail!("cannot find `cargo-fuzz`\nhint: run `bash .ci/tools.sh`");
     }

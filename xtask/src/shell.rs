@@ -70,6 +70,17 @@ pub(crate) fn works(root: &Path, command_line: &[&str]) -> bool {
     read(root, command_line).is_ok()
 }
 
+/// Fails where there is no nightly toolchain. It is used by `rustup run nightly cargo` instead of
+/// `cargo +nightly`: inside `cargo xtask`, `cargo` may be the pinned one, which knows no `+`.
+pub(crate) fn require_nightly(root: &Path) -> Result<()> {
+    if !works(root, &["rustup", "run", "nightly", "cargo", "--version"]) {
+        bail!(
+            "the nightly toolchain is missing\nhint: run `rustup toolchain install nightly --profile minimal`"
+        );
+    }
+    Ok(())
+}
+
 /// Prints a line of data to stdout. A closed pipe (`| head`) is no reason to fail.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");

@@ -236,7 +236,11 @@ impl EditWorkflow {
         let mut publish = vec![RunEvent::model_replied(id, request, &reply)];
         let Some(ids) = self.ids() else { return Step::default() };
         let (submit, again) = (ids.submit.clone(), ids.again.get(unread).cloned());
-        match read_change(&reply, &self.texts) {
+        let read = match request.schema {
+            Some(_) => answer::read_form(&reply, &self.texts),
+            None => read_change(&reply, &self.texts),
+        };
+        match read {
             Ok(change) => {
                 self.last.summary.clone_from(&change.summary);
                 self.last.paths = change.files.keys().cloned().collect();
@@ -247,7 +251,10 @@ impl EditWorkflow {
                 // Nothing was proposed yet, so this is the same proposal, asked for again.
                 Some(again) => {
                     publish.push(RunEvent::output_rejected(id, &fault));
-                    let mended = prompt::mend(&self.input, &self.texts, &fault, unread);
+                    let mended = match unread {
+                        0 => prompt::mend(&self.input, &self.texts, &fault),
+                        _ => prompt::fill_in(&self.input, &self.texts),
+                    };
                     self.stage = Stage::Mending(mended.clone(), unread + 1);
                     call(publish, again, mended)
                 }

@@ -105,6 +105,11 @@ fn proposed(input: EditInput) -> Play {
     play
 }
 
+fn changes(files: &[(&str, &str)]) -> Change {
+    let file = |&(name, text): &(&str, &str)| (path(name), Some(text.to_owned()));
+    Change { summary: String::new(), files: files.iter().map(file).collect() }
+}
+
 #[test]
 fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
     let mut play = Play::new(input());
@@ -193,13 +198,48 @@ fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
     assert!(turns[0].block.text.contains(WATCHDOG), "{turns:?}");
     let words = "Write the whole new text of src/watchdog.py.";
     assert!(turns[0].block.text.ends_with(words), "{turns:?}");
-    let cooler = play.asked().temperature;
+    assert_eq!(play.asked().schema, None);
     assert_eq!(play.tell(replied("1.0")), "attempt-1/propose-2");
-    assert_ne!(play.asked().temperature, cooler);
-    assert_eq!(play.tell(replied(ANSWER)), "attempt-1/propose-3");
+    // Now the server is told the form, which it can hold the model to.
+    let form = serde_json::json!({ "files": [{ "path": "src/watchdog.py", "text": WATCHDOG }] });
+    let asked = play.asked();
+    assert!(asked.turns[0].block.text.ends_with(&format!("Files:\n{form}\n")), "{asked:?}");
+    assert_eq!(asked.schema.as_ref().unwrap().name(), "proposal");
+    let filled_in = r#"{"files": [{"path": "src/watchdog.py", "text": "VERSION = '1.0'"}]}"#;
+    assert_eq!(play.tell(replied(filled_in)), "attempt-1/propose-3");
+    let change = changes(&[("src/watchdog.py", "VERSION = '1.0'\n")]);
+    assert_eq!(*play.call(), DraftCall::Submit(change));
     play.tell(stands(State::Applied, &[], None));
     let (verdict, edited) = play.end();
     assert_eq!((verdict, edited.attempts), (Verdict::Pass, 1));
+}
+
+/// Where a server does not hold its model to the form, nothing is guessed either.
+#[test]
+fn a_form_that_is_not_filled_in_as_asked_is_no_proposal() {
+    let watchdog = r#"{"path": "src/watchdog.py", "text": "a\n"}"#;
+    let check = |answer: &str, expected: Result<&[(&str, &str)], &str>| {
+        let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
+        play.tell(texts());
+        play.tell(replied("1.0"));
+        play.tell(replied("1.0"));
+        play.tell(replied(answer));
+        match expected {
+            Ok(files) => assert_eq!(*play.call(), DraftCall::Submit(changes(files)), "{answer}"),
+            Err(words) => {
+                let lesson = &play.asked().turns.last().unwrap().block.text;
+                assert!(lesson.contains(words), "{answer}: {lesson}");
+            }
+        }
+    };
+    check(&format!(r#"{{"files": [{watchdog}]}}"#), Ok(&[("src/watchdog.py", "a\n")]));
+    check(r#"{"files": [{"path": "new.py", "text": ""}]}"#, Ok(&[("new.py", "")]));
+    check("```python src/watchdog.py\nb\n```\n", Ok(&[("src/watchdog.py", "b\n")]));
+    check(r#"{"files": []}"#, Err("there must be 1 to 8 files"));
+    check(&format!(r#"{{"files": [{watchdog}, {watchdog}]}}"#), Err("is there twice"));
+    check(r#"{"files": [{"path": "../a.py", "text": "a"}]}"#, Err("cannot be used"));
+    check(r#"{"text": "a"}"#, Err("unknown field `text`, expected `files`"));
+    check("print('a')", Err("there is no file in it"));
 }
 
 #[test]

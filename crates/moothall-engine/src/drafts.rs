@@ -76,7 +76,7 @@ pub enum Point {
     BeforeEnd,
 }
 
-/// The most bytes of contents that a store holds.
+/// The most bytes of contents that a store holds, where nobody says otherwise.
 const MAX_STORED_BYTES: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -103,6 +103,8 @@ pub struct Options {
     pub reached: Box<Reached>,
     /// Bytes after which a file of the journal is closed; `None` for the usual.
     pub rotate_at: Option<u64>,
+    /// The most bytes of contents that the store holds.
+    pub max_stored_bytes: u64,
 }
 
 impl Options {
@@ -122,6 +124,7 @@ impl Options {
             handoff: Handoff::default(),
             reached: Box::new(|_| Ok(())),
             rotate_at: None,
+            max_stored_bytes: MAX_STORED_BYTES,
         }
     }
 }
@@ -207,7 +210,7 @@ impl DraftStore {
             journal.rotate_at(bytes);
         }
         let key = fingerprint_key(state).map_err(DraftError::io(cannot))?;
-        let blobs = Blobs::open(state)?;
+        let blobs = Blobs::open(state, options.max_stored_bytes)?;
         let inner = Inner {
             journal,
             drafts: Drafts::default(),
@@ -318,24 +321,25 @@ impl DraftStore {
         Ok(self.blobs.sweep(&kept)?.0)
     }
 
-    /// Sees to it that one more content fits. Workers write as often as they like, so old revisions
+    /// Sees to it that so many bytes more fit. Workers write as often as they like, so old revisions
     /// go now and then; where that is not enough, what is kept for undoing goes before its time, and
-    /// then nothing more is taken.
-    fn make_room(&self, inner: &Inner) -> Result<(), DraftError> {
-        if !self.blobs.wants_sweep() {
+    /// then nothing more is taken. It removes what no record names yet, so it comes before the first
+    /// content of an operation is stored.
+    fn make_room(&self, inner: &Inner, bytes: usize) -> Result<(), DraftError> {
+        let bytes = bytes as u64;
+        if !self.blobs.wants_sweep(bytes) {
             return Ok(());
         }
+        let most = self.options.max_stored_bytes;
         let short = Retention { applied_ms: DAY_MS, closed_ms: 0 };
         for retention in [Retention::default(), short] {
             let kept = kept_blobs(&inner.drafts, retention, self.now());
-            if self.blobs.sweep(&kept)?.1 <= MAX_STORED_BYTES {
+            if self.blobs.sweep(&kept)?.1.saturating_add(bytes) <= most {
                 return Ok(());
             }
         }
-        // The next one looks again.
-        self.blobs.want_sweep();
-        let most = MAX_STORED_BYTES >> 20;
-        Err(DraftError::Input(format!("drafts hold more than {most} MiB: submit or discard some")))
+        let most = most >> 20;
+        Err(DraftError::Input(format!("drafts hold {most} MiB, the most: submit or discard some")))
     }
 
     /// Runs one operation alone, on what is true now.

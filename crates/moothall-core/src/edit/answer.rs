@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::drafts::{Proposal, RelPath, apply_hunks, read_answer};
 use crate::model::{ModelReply, OutputSchema, StopReason};
@@ -32,6 +33,44 @@ struct Choice {
     files: Vec<String>,
 }
 
+/// The form of a proposal that a server can hold a model to.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Form {
+    pub(super) files: Vec<FormFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormFile {
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+/// The schema of a [`Form`] with so many files. More of them would be the same ones again: small
+/// models do not stop by themselves.
+pub(super) fn form_schema(most: usize) -> Option<OutputSchema> {
+    let file = json!({
+        "type": "object",
+        "properties": { "path": { "type": "string" }, "text": { "type": "string" } },
+        "required": ["path", "text"],
+        "additionalProperties": false,
+    });
+    let files = json!({
+        "type": "array",
+        "items": file,
+        "minItems": 1,
+        "maxItems": most.clamp(1, MAX_FILES),
+    });
+    let form = json!({
+        "type": "object",
+        "properties": { "files": files },
+        "required": ["files"],
+        "additionalProperties": false,
+    });
+    OutputSchema::parse("proposal", &form.to_string()).ok()
+}
+
 /// The schema of a choice.
 pub(super) fn choice_schema() -> OutputSchema {
     OutputSchema::of::<Choice>("files")
@@ -55,6 +94,35 @@ pub(super) fn read_choice(
         return Err(invalid("none of the listed files was chosen".to_owned()));
     }
     Ok(chosen)
+}
+
+/// The change of an answer to a question that had the [form](Form) with it. Not every server holds
+/// its model to that, so blocks are read as well.
+pub(super) fn read_form(
+    reply: &ModelReply,
+    texts: &BTreeMap<RelPath, String>,
+) -> Result<Change, OutputFault> {
+    let value = match read_json(reply, &|_: &serde_json::Value| Vec::new()) {
+        Err(OutputFault::NotJson { .. }) => return read_change(reply, texts),
+        read => read?,
+    };
+    let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
+    let form: Form = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    if form.files.is_empty() || form.files.len() > MAX_FILES {
+        return Err(invalid(format!("there must be 1 to {MAX_FILES} files in it")));
+    }
+    let mut files = BTreeMap::new();
+    for FormFile { path, mut text } in form.files {
+        let path = RelPath::parse(&path).map_err(|fault| invalid(fault.to_string()))?;
+        // Blocks end with a line break, strings of models seldom do.
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if files.insert(path.clone(), Some(text)).is_some() {
+            return Err(invalid(format!("{path} is there twice")));
+        }
+    }
+    Ok(Change { summary: String::new(), files })
 }
 
 /// The change of an answer: fenced blocks that name their file, or a unified diff.

@@ -1,5 +1,32 @@
 //! Credentials, disguises of one, and harmless lines, made anew in every run from the formats and a
-//! seed: nothing that looks like a credential is in the repository.
+//! seed: nothing that looks like a credential is in the repository. `bench/secrets` holds other
+//! scanners to the same.
+
+/// Files of one seed.
+pub(crate) struct Corpus {
+    /// By name: a format, and a file that holds one of it.
+    pub(crate) credentials: Vec<(&'static str, Vec<u8>)>,
+    /// The same for ways to hide one.
+    pub(crate) disguises: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) harmless: Vec<Vec<u8>>,
+}
+
+impl Corpus {
+    pub(crate) fn of(seed: u64) -> Self {
+        let among = |line: &str| format!("a = 1\n{line}\nb = 2\n").into_bytes();
+        let mut dice = Dice(seed);
+        let mut credentials: Vec<_> = tokens(&mut dice)
+            .into_iter()
+            .enumerate()
+            .map(|(at, (name, token))| (name, placed(at + seed as usize, &token).into_bytes()))
+            .collect();
+        let assigned = assigned(&mut dice).into_iter();
+        credentials.extend(assigned.map(|(name, line)| (name, among(&line))));
+        let disguises = evasions(&mut dice);
+        let harmless = negatives(&mut dice).iter().map(|line| among(line)).collect();
+        Self { credentials, disguises, harmless }
+    }
+}
 
 /// A small generator of numbers (SplitMix64): the same corpus everywhere.
 pub(crate) struct Dice(pub(crate) u64);
@@ -183,7 +210,7 @@ pub(crate) fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
 }
 
 /// Credentials without a prefix, which need the words around them.
-pub(crate) fn assigned(dice: &mut Dice) -> Vec<(&'static str, String)> {
+fn assigned(dice: &mut Dice) -> Vec<(&'static str, String)> {
     vec![
         ("aws-secret", format!("aws_secret_access_key = {}", dice.of(B64, 40))),
         ("datadog", format!("DD_API_KEY={}", dice.of(HEX, 32))),
@@ -225,7 +252,7 @@ fn encode_base64(bytes: &[u8]) -> String {
 }
 
 /// Ways to hide a token.
-pub(crate) fn evasions(dice: &mut Dice) -> Vec<(&'static str, Vec<u8>)> {
+fn evasions(dice: &mut Dice) -> Vec<(&'static str, Vec<u8>)> {
     let token = format!("ghp_{}", dice.of(ALNUM, 36));
     let (head, tail) = token.split_at(17);
     let escaped: String = token.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
@@ -261,7 +288,7 @@ pub(crate) fn evasions(dice: &mut Dice) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// What looks like a credential and is none.
-pub(crate) fn negatives(dice: &mut Dice) -> Vec<String> {
+fn negatives(dice: &mut Dice) -> Vec<String> {
     let mut all: Vec<String> = vec![
         "password = os.environ[\"DB_PASSWORD\"]".into(),
         "password: ${DB_PASSWORD}".into(),

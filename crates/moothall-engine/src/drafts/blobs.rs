@@ -15,28 +15,28 @@ use super::{Point, Reached};
 #[derive(Debug)]
 pub(super) struct Blobs {
     folder: PathBuf,
+    /// The most bytes that may be stored.
+    most: u64,
+    /// Bytes that the last look at all of them left.
+    left: AtomicU64,
+    /// Bytes that were stored since.
     unswept: AtomicU64,
 }
 
-/// Bytes that are stored between two looks at all of them.
-const SWEEP_EVERY: u64 = 64 << 20;
-
 impl Blobs {
-    pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
+    pub(super) fn open(state: &Path, most: u64) -> Result<Self, DraftError> {
         let folder = state.join("blobs");
         fs_err::create_dir_all(&folder).map_err(DraftError::io("the store cannot be made"))?;
         // What other processes left is not known yet.
-        Ok(Self { folder, unswept: AtomicU64::new(SWEEP_EVERY) })
+        Ok(Self { folder, most, left: AtomicU64::new(most), unswept: AtomicU64::new(0) })
     }
 
-    /// Whether so much was stored since the last sweep that there should be another one.
-    pub(super) fn wants_sweep(&self) -> bool {
-        self.unswept.load(Ordering::Relaxed) >= SWEEP_EVERY
-    }
-
-    /// Lets the next look be soon.
-    pub(super) fn want_sweep(&self) {
-        self.unswept.store(SWEEP_EVERY, Ordering::Relaxed);
+    /// Whether all of them must be looked at before so much more is stored: for want of room, or
+    /// because other processes store as well and so much was not looked at for long.
+    pub(super) fn wants_sweep(&self, more: u64) -> bool {
+        let unswept = self.unswept.load(Ordering::Relaxed).saturating_add(more);
+        unswept > self.most / 16
+            || self.left.load(Ordering::Relaxed).saturating_add(unswept) > self.most
     }
 
     /// Stores bytes durably before their hash is written anywhere.
@@ -94,8 +94,11 @@ impl Blobs {
             }
             Ok((removed, left))
         };
+        let (removed, left) =
+            sweep().map_err(DraftError::io("stored contents cannot be removed"))?;
+        self.left.store(left, Ordering::Relaxed);
         self.unswept.store(0, Ordering::Relaxed);
-        sweep().map_err(DraftError::io("stored contents cannot be removed"))
+        Ok((removed, left))
     }
 
     fn path(&self, sha: Sha256Hex) -> PathBuf {

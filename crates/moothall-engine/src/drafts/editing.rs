@@ -63,10 +63,10 @@ impl DraftStore {
                 };
                 return Ok((draft, text));
             }
-            store.make_room(inner)?;
             let file = store.workspace.read(&path)?;
             let (base, bytes) = match file {
                 Some(file) => {
+                    store.make_room(inner, file.bytes.len())?;
                     let executable = file.executable();
                     let sha256 = store.put(&file.bytes)?;
                     (Some(FileState { sha256, executable }), file.bytes)
@@ -113,7 +113,6 @@ impl DraftStore {
         self.with(|store, inner| {
             let draft = store.readable(inner, caller, id)?;
             store.writable(&draft)?;
-            store.make_room(inner)?;
             let (change, bytes) = store.changed(inner, &draft, edit)?;
             let command = Command::Write { draft: id, change, bytes, if_match };
             store.tell(inner, caller, command)?;
@@ -133,7 +132,7 @@ impl DraftStore {
                     why: "it was deleted, and a draft does not bring it back",
                 });
             };
-            let base = FileState { sha256: store.put(&file.bytes)?, executable: file.executable() };
+            let executable = file.executable();
             let text = |bytes: Vec<u8>| {
                 String::from_utf8(bytes).map_err(|_| DraftError::File {
                     path: draft.path.to_string(),
@@ -141,8 +140,8 @@ impl DraftStore {
                 })
             };
             let theirs = text(file.bytes)?;
-            let (change, clean) = match draft.change.file {
-                None => (draft.change.clone(), true),
+            let merged = match draft.change.file {
+                None => None,
                 Some(mine) => {
                     let before = match draft.base {
                         Some(before) => text(store.blobs.get(before.sha256)?)?,
@@ -151,10 +150,18 @@ impl DraftStore {
                     let mine_text = text(store.blobs.get(mine.sha256)?)?;
                     let (merged, clean) = merge(&before, &mine_text, &theirs);
                     store.fits(merged.len())?;
+                    Some((mine, merged, clean))
+                }
+            };
+            let more = merged.as_ref().map_or(0, |(_, merged, _)| merged.len());
+            store.make_room(inner, theirs.len() + more)?;
+            let base = FileState { sha256: store.put(theirs.as_bytes())?, executable };
+            let (change, clean) = match merged {
+                None => (draft.change.clone(), true),
+                Some((mine, merged, clean)) => {
                     let sha256 = store.put(merged.as_bytes())?;
                     let file = Some(FileState { sha256, executable: mine.executable });
-                    let rename_to = draft.change.rename_to.clone();
-                    (Change { file, rename_to }, clean)
+                    (Change { file, rename_to: draft.change.rename_to.clone() }, clean)
                 }
             };
             let command = Command::Rebase { draft: id, base: Some(base), change, clean };
@@ -234,6 +241,7 @@ impl DraftStore {
         let mut bytes = 0;
         if let Some(text) = content {
             self.fits(text.len())?;
+            self.make_room(inner, text.len())?;
             bytes = text.len() as u64;
             let sha256 = self.put(text.as_bytes())?;
             change.file = Some(FileState { sha256, executable });

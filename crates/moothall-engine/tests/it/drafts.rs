@@ -465,22 +465,3 @@ fn a_clock_that_goes_back_changes_no_order() {
     assert_eq!(again.status(&worker(), id).unwrap(), store.status(&worker(), id).unwrap());
     verify(&world.state(), None, |_| {}).unwrap();
 }
-
-/// A worker in a circle does not fill the disk: what no draft holds any more goes.
-#[test]
-fn revisions_that_nobody_can_go_back_to_do_not_pile_up() {
-    let world = World::new(&[("a.txt", "a\n")]);
-    let store = world.open();
-    let id = request(&store, "a.txt");
-    let line = "x".repeat(1023) + "\n";
-    for number in 0..130 {
-        write(&store, id, &format!("{number}\n{}", line.repeat(1023)));
-    }
-    let kept: u64 = fs_err::read_dir(world.state().join("blobs"))
-        .unwrap()
-        .flat_map(|one| fs_err::read_dir(one.unwrap().path()).unwrap())
-        .map(|file| file.unwrap().metadata().unwrap().len())
-        .sum();
-    assert!(kept < 70 << 20, "{kept} bytes");
-    assert_eq!(states(&submit(&store, &[id])), [State::Escalated]);
-}
