@@ -319,16 +319,17 @@ function DebateFoot({
       </>
     );
   }
-  if (state === "live")
+  if (state === "live") {
+    const last = one.last_turn;
+    const seat = last ? seats(view).indexOf(last.role) : -1;
     return (
       <>
-        <Mark shape="C" />
-        <span className="ellip">
-          {one.last_turn ? `Last heard: ${plain(one.last_turn.preview)}` : "The critic opens"}
-        </span>
+        <Mark shape={seat < 0 ? "C" : seatShape(seat)} />
+        <span className="ellip">{last ? `Last heard: ${plain(last.preview)}` : "The critic opens"}</span>
         <span className="push muted">{stale ? "not live" : "following live"}</span>
       </>
     );
+  }
   return (
     <span className="muted">
       {state === "stopped" ? "Goes on when the run is resumed." : "The debate has not begun."}
