@@ -22,7 +22,7 @@ use crate::{machine, say};
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How long nothing may come to an end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Ten times the runs may take this much more than ten times the time.
 const GROWTH: f64 = 1.25;
