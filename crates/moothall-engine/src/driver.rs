@@ -53,6 +53,7 @@ pub struct Driver {
     parallel_children: usize,
     walls: Walls,
     person_says: Option<Review>,
+    heeds_pause: bool,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
 }
 
@@ -96,6 +97,7 @@ impl Driver {
             parallel_children: USUAL_PARALLEL_CHILDREN,
             walls: Walls::None,
             person_says: None,
+            heeds_pause: false,
             on_event: Box::new(|_| {}),
         }
     }
@@ -126,6 +128,14 @@ impl Driver {
         Self { person_says: review, ..self }
     }
 
+    /// Heeds a pause that somebody asks for before driving begins. For those who say that a run goes on
+    /// first, withdraw what was wished before, and drive it then: whoever hears that it goes on may
+    /// ask for a pause at once. Otherwise to drive is to want it to go on.
+    #[must_use]
+    pub fn heed_pause(self) -> Self {
+        Self { heeds_pause: true, ..self }
+    }
+
     /// Hears every event that is new to the store, in order.
     #[must_use]
     pub fn on_event(self, on_event: impl FnMut(&StoredEvent) + Send + 'static) -> Self {
@@ -146,8 +156,9 @@ impl Driver {
             },
             None => 0,
         };
-        // Whoever drives the run again wants it to go on.
-        self.store.withdraw(&self.run_id, Wish::Pause).await?;
+        if !self.heeds_pause {
+            self.store.withdraw(&self.run_id, Wish::Pause).await?;
+        }
         let journal = self.store.journal(&self.run_id).await?;
         let children = Children::new(self.run_id.clone(), self.walls, self.parallel_children);
         let mut desk = Desk::new(self.store, self.performer, self.run_id, self.on_event);

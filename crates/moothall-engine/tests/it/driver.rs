@@ -191,6 +191,18 @@ async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
 }
 
 #[tokio::test]
+async fn a_pause_that_is_asked_for_before_driving_begins_is_heeded_where_that_is_wanted() {
+    let world = world().await;
+    world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+    let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
+    let performer = Arc::new(Counting { delay, ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let mut workflow = FanOut::new(BRANCHES);
+    let ended = driver.at_once(1).heed_pause().drive(&mut workflow).await;
+    assert_eq!(ended.unwrap(), Ended::Paused(Pause::Person));
+}
+
+#[tokio::test]
 async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
     let world = world().await;
     let spent = async || {

@@ -116,8 +116,8 @@ impl Opened {
         let Self { kept, ready, ledger, says, .. } = self;
         ready.expect();
         let mut workflow = workflow(&kept)?;
-        let driver =
-            driver(&ready, store, run_id, &kept, ledger, pace).person_says(says).on_event(heard);
+        let driver = driver(&ready, store, run_id, &kept, ledger, pace);
+        let driver = driver.person_says(says).heed_pause().on_event(heard);
         // Boxed: hundreds of calls under way are large.
         let ended = Box::pin(driver.drive(&mut workflow)).await.map_err(broken);
         ready.shut_down().await;

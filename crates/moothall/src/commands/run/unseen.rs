@@ -107,7 +107,7 @@ impl Opened {
         have_inputs(&**store, run_id, &reflexion).await?;
         let mut workflow = workflow(reflexion)?;
         let (_, driver) = driver(&ready, store, run_id, ledger, pace);
-        let driver = driver.on_event(move |stored| {
+        let driver = driver.heed_pause().on_event(move |stored| {
             log(stored, &model, task_bytes);
             heard(stored);
         });

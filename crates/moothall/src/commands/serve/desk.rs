@@ -296,6 +296,8 @@ impl ProgramDesk {
                 return Err(CliError::usage(words));
             }
         };
+        // Before anybody hears that it goes on: a pause that they ask for then is not this one.
+        store.withdraw(&row.run_id, Wish::Pause).await.map_err(local::broken)?;
         self.drive(row.run_id, lock, context, opened);
         Ok(())
     }
