@@ -34,18 +34,22 @@ test("a key that is refused in the middle of a consultation is said so, and show
     const run = await startRun(page, server, { isolation: "none" });
     await page.goto(`${server.url}/runs/${run}?layer=1`);
     const banner = page.locator(".banner");
-    await expect(banner).toContainText("The run ended without a move to recommend.");
-    await expect(banner).toContainText("auth, incorrect API key provided: Bearer ***");
+    await expect(banner).toContainText("The provider refuses the key, or the account behind it.");
+    await expect(banner).toContainText("incorrect API key provided: Bearer ***");
     // What was answered before is there.
     await expect(page.getByText("Revenue grows slowly and cash is plenty.").first()).toBeVisible();
     expect(await page.content()).not.toContain(KEY);
-    await page.goto(`${server.url}/runs/${run}/results`);
-    await page.getByRole("link", { name: "See why" }).click();
     await banner.getByRole("link", { name: "Settings" }).click();
     await expect(page.getByRole("region", { name: "Keys" })).toContainText("openai");
     expect(await page.content()).not.toContain(KEY);
     for (const path of [run, `${run}/events.json?after=0`, `${run}/export.json`])
       expect(await (await fetch(`${server.url}/api/runs/${path}`)).text(), path).not.toContain(KEY);
+    // With an account that is filled up it goes on; this model has no move to offer.
+    provider.credit = Number.POSITIVE_INFINITY;
+    await page.goto(`${server.url}/runs/${run}`);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await expect(banner).toContainText("The run ended without a move to recommend.");
+    await expect(page.locator("[data-link=ended]")).toBeVisible();
     expect(trouble).toEqual([]);
   } finally {
     await server.remove();

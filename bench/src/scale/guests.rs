@@ -22,7 +22,15 @@ pub(super) async fn run(program: &Path) -> Result<()> {
     let ids = world.consult(RUNS, &what).await?;
     let (mut sandboxes, mut bytes) = (0, 0);
     let (mut live, mut queue) = (0, 0);
-    while world.in_state(&ids, "finished").await? < ids.len() {
+    let (mut ended, mut since) = (0, Instant::now());
+    loop {
+        let now = world.in_state(&ids, "finished").await?;
+        if now == ids.len() {
+            break;
+        }
+        if now > ended {
+            (ended, since) = (now, Instant::now());
+        }
         let (now, taken) = world.sandboxes()?;
         (sandboxes, bytes) = (now.max(sandboxes), taken.max(bytes));
         // Debates that were begun and have not ended; those without a sandbox wait for one.
@@ -35,7 +43,7 @@ pub(super) async fn run(program: &Path) -> Result<()> {
             .await?;
         live = live.max(debates);
         queue = queue.max(debates.saturating_sub(now as u64));
-        ensure!(began.elapsed() < super::PATIENCE, "they do not end: {}", world.last_words());
+        ensure!(since.elapsed() < super::PATIENCE, "{ended} ended: {}", world.last_words());
         tokio::time::sleep(super::LOOK).await;
     }
     let (calls, _) = world.check(&ids).await?;

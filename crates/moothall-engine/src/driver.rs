@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::consult::Review;
-use moothall_core::model::ModelFailure;
+use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::Spent;
 use moothall_core::{Outcome, RunEvent, RunEventBody, RunId, Workflow};
 use moothall_store::{Commit, RunState, Store, StoredEvent, Wish};
@@ -26,7 +26,6 @@ use self::children::Children;
 use self::desk::Desk;
 pub(crate) use self::desk::state_after;
 use self::running::Running;
-pub(crate) use self::running::is_refusal;
 use crate::error::EngineError;
 use crate::perform::Performer;
 use crate::rooms::Walls;
@@ -54,6 +53,7 @@ pub struct Driver {
     walls: Walls,
     person_says: Option<Review>,
     heeds_pause: bool,
+    can_go_on: bool,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
 }
 
@@ -79,10 +79,22 @@ pub enum Ended {
 pub enum Pause {
     /// The budget is used up.
     Budget(ModelFailure),
+    /// The provider of this model refuses the key, or the account behind it.
+    Failure(ModelName, ModelFailure),
     /// Somebody asked for it.
     Person,
     /// The workflow asks a person something, in these words.
     Question(String),
+}
+
+impl Pause {
+    /// A pause until somebody has cured why this model did not answer.
+    fn for_cure_of(model: ModelName, failure: ModelFailure) -> Self {
+        match failure.kind {
+            FailureKind::OverBudget => Self::Budget(failure),
+            _ => Self::Failure(model, failure),
+        }
+    }
 }
 
 impl Driver {
@@ -98,6 +110,7 @@ impl Driver {
             walls: Walls::None,
             person_says: None,
             heeds_pause: false,
+            can_go_on: true,
             on_event: Box::new(|_| {}),
         }
     }
@@ -136,6 +149,12 @@ impl Driver {
         Self { heeds_pause: true, ..self }
     }
 
+    /// Nobody keeps this run, so nobody can let it go on later: a refused key is its answer.
+    #[must_use]
+    pub fn without_return(self) -> Self {
+        Self { can_go_on: false, ..self }
+    }
+
     /// Hears every event that is new to the store, in order.
     #[must_use]
     pub fn on_event(self, on_event: impl FnMut(&StoredEvent) + Send + 'static) -> Self {
@@ -167,6 +186,7 @@ impl Driver {
         }
         Running::new(desk, journal, children, self.at_once)
             .person_says(self.person_says)
+            .can_go_on(self.can_go_on)
             .drive(workflow)
             .await
     }

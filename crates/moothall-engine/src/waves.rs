@@ -14,12 +14,14 @@
 //! nothing outside of a step decides by what it reads, other than by answers that cannot change.
 
 mod child;
+mod lookout;
 mod port;
 mod room;
 mod root;
 mod wave;
 
 pub use self::child::drive_child;
+pub use self::lookout::Lookout;
 pub use self::port::{ChildCall, ChildLeft, Durable, Noted, Stop, Work};
 pub use self::root::{RunLeft, drive_run};
 pub use self::wave::{Hands, Heard, Stage};

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::{RunId, Workflow};
 use moothall_engine::Walls;
-use moothall_engine::waves::{Hands, Heard, Stage};
+use moothall_engine::waves::{Hands, Heard, Lookout, Stage};
 use moothall_models::Budget;
 use moothall_store::Store;
 use tokio::net::TcpListener;
@@ -66,6 +66,7 @@ pub struct Worker {
     pub(crate) program: Arc<dyn Program>,
     pub(crate) build: Build,
     leaving: CancellationToken,
+    lookout: Arc<Lookout>,
     /// Steps under way.
     busy: watch::Sender<usize>,
 }
@@ -75,7 +76,8 @@ impl Worker {
     /// closely.
     pub fn new(program: Arc<dyn Program>) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        Self { program, build: Build::of_version(), leaving, busy }
+        let lookout = Arc::default();
+        Self { program, build: Build::of_version(), leaving, lookout, busy }
     }
 
     /// The same, of this build.
@@ -131,7 +133,9 @@ impl Worker {
         let opened = self.program.open(run_id).await?;
         let Opened { store, workflow, hands, walls, budget, parallel_children } = opened;
         let (run_id, heard) = (run_id.clone(), Heard::default());
-        let stage = Stage { store, run_id, hands, budget, walls, parallel_children, heard };
+        let lookout = Arc::clone(&self.lookout);
+        let stage =
+            Stage { store, run_id, hands, budget, walls, parallel_children, heard, lookout };
         Ok((Arc::new(stage), workflow))
     }
 }

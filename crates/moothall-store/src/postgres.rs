@@ -11,6 +11,8 @@ use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
 use uuid::Uuid;
 
+use self::commit::{Calls, Reply, Request};
+use self::convoy::Convoy;
 use self::watch::Watch;
 use crate::prepared::Prepared;
 use crate::rows::{self, Record as _, is_a_record, to_sql};
@@ -26,11 +28,12 @@ mod admit;
 mod artifacts;
 mod changes;
 mod commit;
+mod convoy;
 mod driving;
 mod open;
 mod space;
 mod watch;
-mod wave;
+mod wishes;
 
 pub use self::address::{InvalidPgAddress, PgAddress};
 pub use self::driving::PgLock;
@@ -67,6 +70,7 @@ macro_rules! run_columns {
 pub struct PgStore {
     address: PgAddress,
     pool: PgPool,
+    convoy: Convoy,
     watch: Watch,
     holder: driving::Holder,
 }
@@ -86,7 +90,8 @@ impl PgStore {
             .connect_lazy_with(address.options());
         let watch = Watch::new(&pool, address.options());
         let holder = driving::Holder::default();
-        Ok(Self { address: address.clone(), pool, watch, holder })
+        let convoy = Convoy::default();
+        Ok(Self { address: address.clone(), pool, convoy, watch, holder })
     }
 
     /// Where the database is, as `host:port/database`.
@@ -122,6 +127,15 @@ impl PgStore {
     pub async fn close(&self) {
         self.watch.close().await;
         self.pool.close().await;
+    }
+
+    /// Writes to a run, together with others who do.
+    async fn send(&self, id: &RunId, request: Request) -> Result<Reply, StoreError> {
+        let reply = self.convoy.send(&self.pool, id, request).await?;
+        if !reply.stored.is_empty() {
+            self.watch.tell();
+        }
+        Ok(reply)
     }
 
     /// What was answered to these effects of a run, or to all.
@@ -326,12 +340,8 @@ impl Store for PgStore {
     fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
         let id = id.clone();
         Box::pin(async move {
-            let prepared = Prepared::new(commit)?;
-            let stored = patiently(|| commit::write(&self.pool, &id, &prepared)).await?;
-            if !stored.is_empty() {
-                self.watch.tell();
-            }
-            Ok(stored)
+            let request = Request { prepared: Prepared::new(commit)?, calls: None };
+            Ok(self.send(&id, request).await?.stored)
         })
     }
 
@@ -339,13 +349,9 @@ impl Store for PgStore {
         let id = id.clone();
         Box::pin(async move {
             let Beginning { commit, effects, reserve } = beginning;
-            let prepared = Prepared::new(commit)?;
-            let (begun, is_news) =
-                patiently(|| wave::begin(&self.pool, &id, &prepared, &effects, &reserve)).await?;
-            if is_news {
-                self.watch.tell();
-            }
-            Ok(begun)
+            let calls = Some(Calls { effects, reserve });
+            let request = Request { prepared: Prepared::new(commit)?, calls };
+            Ok(self.send(&id, request).await?.begun)
         })
     }
 
@@ -424,54 +430,21 @@ impl Store for PgStore {
 
     fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
         let id = id.clone();
-        Box::pin(async move {
-            let mut transaction = self.pool.begin().await.map_err(database_error)?;
-            let Found { state, .. } = hold(&mut transaction, &id, Hold::Shared).await?;
-            if state.is_terminal() {
-                return Err(StoreError::RunEnded { run_id: id, state });
-            }
-            sqlx::query(
-                "INSERT INTO wishes (run_id, wish) VALUES ($1, $2)
-                 ON CONFLICT (run_id, wish) DO NOTHING",
-            )
-            .bind(key(&id)?)
-            .bind(wish.as_str())
-            .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
-            transaction.commit().await.map_err(database_error)
-        })
+        Box::pin(async move { wishes::add(self, &id, wish).await })
     }
 
     fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
         let id = id.clone();
-        Box::pin(async move {
-            let done = sqlx::query("DELETE FROM wishes WHERE run_id = $1 AND wish = $2")
-                .bind(key(&id)?)
-                .bind(wish.as_str())
-                .execute(&self.pool)
-                .await
-                .map_err(database_error)?;
-            if done.rows_affected() == 0 {
-                self.or_unknown(&id, Vec::new()).await?;
-            }
-            Ok(())
-        })
+        Box::pin(async move { wishes::take_back(self, &id, wish).await })
     }
 
     fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
         let id = id.clone();
-        Box::pin(async move {
-            let ask = || async {
-                let rows = sqlx::query("SELECT wish FROM wishes WHERE run_id = $1")
-                    .bind(key(&id)?)
-                    .fetch_all(&self.pool)
-                    .await
-                    .map_err(database_error)?;
-                self.or_unknown(&id, rows).await
-            };
-            patiently(ask).await?.iter().map(rows::wish).collect()
-        })
+        Box::pin(async move { patiently(|| wishes::all(self, &id)).await })
+    }
+
+    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
+        Box::pin(wishes::of(self, ids, wish))
     }
 
     fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {

@@ -4,7 +4,6 @@ use moothall_core::{EffectId, EffectResult, RunEvent, RunId};
 use serde::Serialize;
 
 use crate::rows::{digest, json, to_sql};
-use crate::wave::{self, Kept};
 use crate::{Commit, JournalEntry, JournalMismatch, MAX_TEXT_BYTES, RunState, StoreError};
 
 /// A commit whose texts are written, so that whoever waits for the run is not held up by that.
@@ -18,24 +17,6 @@ pub(crate) struct Prepared {
     pub(crate) results: Vec<String>,
     pub(crate) outcome: Option<String>,
     pub(crate) spent: Option<String>,
-}
-
-/// What a commit says of money, as it stands in the row of its run afterwards.
-#[derive(Debug)]
-pub(crate) struct Changed {
-    pub(crate) spent: Option<String>,
-    pub(crate) purse: Option<String>,
-}
-
-impl Changed {
-    /// With the account that the row has now.
-    pub(crate) fn new(stored: Option<&str>, prepared: &Prepared) -> Result<Self, StoreError> {
-        let told = prepared.commit.purse.as_ref().map(|word| wave::tell(stored, word));
-        Ok(match told.transpose()? {
-            Some(Kept { account, spent }) => Self { spent: Some(spent), purse: Some(account) },
-            None => Self { spent: prepared.spent.clone(), purse: None },
-        })
-    }
 }
 
 impl Prepared {

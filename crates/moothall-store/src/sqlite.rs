@@ -405,6 +405,21 @@ impl Store for SqliteStore {
         })
     }
 
+    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
+        Box::pin(async move {
+            let found: Vec<String> = sqlx::query_scalar(
+                "SELECT run_id FROM json_each(?) JOIN runs ON run_id = json_each.value
+                 JOIN wishes USING (run) WHERE wish = ?",
+            )
+            .bind(text("the ids", &ids)?)
+            .bind(wish.as_str())
+            .fetch_all(&self.readers)
+            .await
+            .map_err(database_error)?;
+            found.iter().map(|id| rows::run_id(id)).collect()
+        })
+    }
+
     fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
         let id = id.clone();
         Box::pin(async move {

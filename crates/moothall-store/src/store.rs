@@ -177,6 +177,10 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`].
     fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>>;
 
+    /// Those of these runs that somebody left this wish for. It is asked several times a second, by
+    /// whoever drives many runs.
+    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>>;
+
     /// Keeps a person's word on a move. Only the first word on a move stays. It may come after the
     /// end: it changes how the moves are ranked, not what happened.
     ///

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use moothall_core::EffectId;
-use moothall_core::purse::{Account, Reserve, Room, Word};
+use moothall_core::purse::{Account, Reserve, Room};
 
-use crate::prepared::text;
+use crate::prepared::{Prepared, text};
 use crate::rows::json;
 use crate::{Commit, JournalEntry, StoreError, Wish};
 
@@ -31,34 +31,67 @@ pub struct Begun {
     pub room: Option<Room>,
 }
 
-/// The account of a run as it is stored, and what the run has spent by it.
+/// The money of a run while its row is held: as it stands there, and what is said of it.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) account: String,
-    pub(crate) spent: String,
+pub(crate) struct Purse<'a> {
+    stored: Option<&'a str>,
+    /// Read when somebody first asks.
+    account: Option<Account>,
+    spent: Option<String>,
 }
 
-impl Kept {
-    fn new(account: &Account) -> Result<Self, StoreError> {
-        let spent = text("an amount", &account.at_most())?;
-        Ok(Self { account: text("an account", account)?, spent })
+/// What the row of a run says of money now; absent where that is what it said before.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) spent: Option<String>,
+    pub(crate) purse: Option<String>,
+}
+
+impl<'a> Purse<'a> {
+    pub(crate) fn open(stored: Option<&'a str>) -> Self {
+        Self { stored, account: None, spent: None }
+    }
+
+    /// Takes room. What the run has spent is said with its bills.
+    pub(crate) fn reserve(&mut self, wish: &Reserve) -> Result<Room, StoreError> {
+        Ok(self.account()?.reserve(wish))
+    }
+
+    /// Hears what a commit says of money.
+    pub(crate) fn hear(&mut self, prepared: &Prepared) -> Result<(), StoreError> {
+        match &prepared.commit.purse {
+            Some(word) => {
+                let account = self.account()?;
+                account.hear(word);
+                self.spent = Some(text("an amount", &account.at_most())?);
+            }
+            None => self.spent = prepared.spent.clone().or_else(|| self.spent.take()),
+        }
+        Ok(())
+    }
+
+    /// What is new to a row that says so much was spent. The amount alone is worth a write: it changes
+    /// while a call that nobody answers yet is under way. Whoever repeats a commit says nothing new.
+    pub(crate) fn close(self, spent: Option<&str>) -> Result<Changed, StoreError> {
+        let account = self.account.map(|account| text("an account", &account)).transpose()?;
+        Ok(Changed {
+            spent: self.spent.filter(|said| Some(said.as_str()) != spent),
+            purse: account.filter(|said| Some(said.as_str()) != self.stored),
+        })
+    }
+
+    fn account(&mut self) -> Result<&mut Account, StoreError> {
+        let account = match (self.account.take(), self.stored) {
+            (Some(account), _) => account,
+            (None, Some(stored)) => json("account", stored)?,
+            (None, None) => Account::default(),
+        };
+        Ok(self.account.insert(account))
     }
 }
 
-/// Takes room in the account that is stored.
-pub(crate) fn reserve(stored: Option<&str>, wish: &Reserve) -> Result<(Room, Kept), StoreError> {
-    let mut account = account(stored)?;
-    let room = account.reserve(wish);
-    Ok((room, Kept::new(&account)?))
-}
-
-/// Tells the account that is stored what became of a reservation.
-pub(crate) fn tell(stored: Option<&str>, word: &Word) -> Result<Kept, StoreError> {
-    let mut account = account(stored)?;
-    account.hear(word);
-    Kept::new(&account)
-}
-
-fn account(stored: Option<&str>) -> Result<Account, StoreError> {
-    stored.map_or_else(|| Ok(Account::default()), |text| json("account", text))
+impl Changed {
+    pub(crate) fn is_news(&self) -> bool {
+        self.spent.is_some() || self.purse.is_some()
+    }
 }

@@ -37,6 +37,8 @@ pub(crate) enum News {
     Failed,
     /// Paused: the next call does not fit the budget.
     Budget,
+    /// Paused: the provider refuses the key, or the account behind it.
+    Refused,
     /// A person must decide.
     Waiting,
 }
@@ -48,6 +50,7 @@ impl News {
         match ended {
             Ended::Done(outcome) => Some(Self::of_outcome(outcome)),
             Ended::Paused(Pause::Budget(_)) => Some(Self::Budget),
+            Ended::Paused(Pause::Failure(..)) => Some(Self::Refused),
             Ended::Paused(Pause::Question(_)) => Some(Self::Waiting),
             Ended::Paused(Pause::Person) | Ended::Cancelled => None,
         }
@@ -73,6 +76,7 @@ impl News {
             Self::Finished => "run.finished",
             Self::Failed => "run.failed",
             Self::Budget => "run.budget",
+            Self::Refused => "run.refused",
             Self::Waiting => "run.waiting",
         }
     }
@@ -82,7 +86,7 @@ impl News {
         match self {
             Self::Finished | Self::Waiting => RunState::Finished,
             Self::Failed => RunState::Failed,
-            Self::Budget => RunState::Paused,
+            Self::Budget | Self::Refused => RunState::Paused,
         }
     }
 
@@ -91,6 +95,7 @@ impl News {
             Self::Finished => "is finished",
             Self::Failed => "has failed",
             Self::Budget => "is paused: its budget is used up",
+            Self::Refused => "is paused: the provider refuses the key or its account",
             Self::Waiting => "waits for a person",
         }
     }

@@ -273,7 +273,8 @@ function Paused({
     case "failure":
       return (
         <Note>
-          <b>A part that the run needs does not answer.</b> {detail} {cure(detail) ?? "Resume when it is back."}
+          <b>The provider refuses the key, or the account behind it.</b> {detail} What exists is kept.{" "}
+          <Link to="/settings">Settings</Link> says which keys are there and how to set one; then resume.
         </Note>
       );
     case "person":

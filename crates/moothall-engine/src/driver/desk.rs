@@ -157,6 +157,9 @@ impl Desk {
     pub(super) async fn pause(&mut self, why: &Pause) -> Result<(), EngineError> {
         let (reason, detail) = match why {
             Pause::Budget(failure) => (PauseReason::Budget, failure.detail.clone()),
+            Pause::Failure(model, failure) => {
+                (PauseReason::Failure, format!("{model}: {}", failure.detail))
+            }
             Pause::Question(words) => (PauseReason::Question, words.clone()),
             Pause::Person => (PauseReason::Person, "somebody asked for a pause".to_owned()),
         };

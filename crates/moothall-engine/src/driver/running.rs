@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::consult::Review;
-use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::model::FailureKind;
 use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, Workflow};
 use moothall_store::{JournalEntry, Wish};
@@ -50,8 +50,8 @@ pub(super) struct Answer {
     pub(super) entry: Option<JournalEntry>,
 }
 
-/// An effect that was performed: for whom, which, the hash of its request, and what came of it.
-type Done = (Asker, EffectId, Sha256Hex, Performed);
+/// An effect that was performed, and what came of it.
+type Done = (Asked, Performed);
 
 /// Children share the beginning of their prompts. Calls that go out together all pay for writing it
 /// into the provider's cache; so one goes ahead, and the others read what it wrote.
@@ -76,6 +76,8 @@ pub(super) struct Running {
     ahead: Ahead,
     at_once: usize,
     pause: Option<Pause>,
+    /// Whether somebody can let it go on after a pause.
+    can_go_on: bool,
     /// What a person says to the next question.
     person_says: Option<Review>,
     /// A question that only a person can answer, and nobody did.
@@ -99,6 +101,7 @@ impl Running {
             ahead: Ahead::Nobody,
             at_once,
             pause: None,
+            can_go_on: true,
             person_says: None,
             question: None,
         }
@@ -106,6 +109,10 @@ impl Running {
 
     pub(super) fn person_says(self, person_says: Option<Review>) -> Self {
         Self { person_says, ..self }
+    }
+
+    pub(super) fn can_go_on(self, can_go_on: bool) -> Self {
+        Self { can_go_on, ..self }
     }
 
     pub(super) async fn drive(
@@ -314,15 +321,15 @@ impl Running {
     /// Starts what may be started, in the order in which it was asked for.
     fn start_effects(&mut self, may_start: fn(&Effect) -> bool) {
         while self.under_way.len() < self.at_once
-            && let Some(Asked { by, id, request_sha256, effect }) = self.next_to_start(may_start)
+            && let Some(asked) = self.next_to_start(may_start)
         {
             let performer = Arc::clone(self.desk.performer());
-            tracing::debug!(target: "moothall::run", effect = id.as_str(), "effect started");
-            let span =
-                tracing::info_span!(target: "moothall::run", "effect", effect_id = id.as_str());
+            let name = asked.id.as_str();
+            tracing::debug!(target: "moothall::run", effect = name, "effect started");
+            let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
             let performing = async move {
-                let performed = performer.perform(&id, &effect).await;
-                (by, id, request_sha256, performed)
+                let performed = performer.perform(&asked.id, &asked.effect).await;
+                (asked, performed)
             };
             self.under_way.spawn(performing.instrument(span));
         }
@@ -341,20 +348,29 @@ impl Running {
         Some(asked)
     }
 
-    fn performed(&mut self, (to, id, request_sha256, performed): Done) {
+    fn performed(&mut self, (asked, performed): Done) {
+        let Asked { by: to, id, request_sha256, effect } = asked;
         if matches!(&self.ahead, Ahead::Goes(first) if *first == id) {
             self.ahead = Ahead::Arrived;
         }
         let Performed { result, timing } = performed;
-        match result {
-            EffectResult::ModelFailed(failure) if is_refusal(&failure) => {
-                self.pause = Some(Pause::Budget(failure));
+        match (effect, result) {
+            (Effect::CallModel(request), EffectResult::ModelFailed(failure))
+                if self.waits_for_cure(failure.kind) =>
+            {
+                self.pause = Some(Pause::for_cure_of(request.model, failure));
             }
-            result => {
+            (_, result) => {
                 let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
                 self.answers.push_back(Answer { to, id, result, entry });
             }
         }
+    }
+
+    /// What only a person can cure is not an answer: it is not kept, and the workflow never hears of
+    /// it. Once it is cured the same question is asked.
+    fn waits_for_cure(&self, kind: FailureKind) -> bool {
+        kind.waits_for_cure() && (self.can_go_on || kind == FailureKind::OverBudget)
     }
 
     fn heard(&mut self, told: Told) {
@@ -362,10 +378,4 @@ impl Running {
         self.release(released);
         self.answers.extend(ended);
     }
-}
-
-/// A refusal by the budget is not an answer: it is not kept, and the workflow never hears of it.
-/// With more money the same question is asked.
-pub(crate) fn is_refusal(failure: &ModelFailure) -> bool {
-    failure.kind == FailureKind::OverBudget
 }

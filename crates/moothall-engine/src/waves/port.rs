@@ -64,6 +64,8 @@ pub enum Stop {
     Person,
     /// The budget is used up, in these words.
     Budget(String),
+    /// The provider refuses the key or the account behind it, in these words.
+    Failure(String),
 }
 
 /// A child as it is asked for on another machine: by reference, because what it starts with is

@@ -258,6 +258,7 @@ impl Root {
     ) -> Result<(), D::Halt> {
         let (reason, detail) = match (self.stop.take(), &self.question) {
             (Some(Stop::Budget(words)), _) => (PauseReason::Budget, words),
+            (Some(Stop::Failure(words)), _) => (PauseReason::Failure, words),
             (Some(_), _) => (PauseReason::Person, "somebody asked for a pause".to_owned()),
             (None, Some(Asked { effect: Effect::AskPerson(question), .. })) => {
                 (PauseReason::Question, question.words())

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::purse::{self, Reserve, Word};
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
@@ -15,17 +16,18 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use super::lookout::Lookout;
 use super::port::{Noted, Stop, Work};
-use crate::driver::{is_refusal, now_ms, state_after};
+use crate::driver::{now_ms, state_after};
 use crate::error::EngineError;
 use crate::perform::{Performed, Performer};
 use crate::rooms::Walls;
 
-/// How often a wave looks whether somebody wants the run to end.
-const LOOK_AROUND: Duration = Duration::from_millis(500);
-
 /// How long an answer waits for others of its wave, to be written with them.
 const GATHER: Duration = Duration::from_millis(10);
+
+/// How long a wave waits before it offers its answers again to a store that cannot take them.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// How long a wave waits before it asks again for room in the budget.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -50,6 +52,8 @@ pub struct Stage {
     pub parallel_children: usize,
     /// What this very process was answered.
     pub heard: Heard,
+    /// Who looks whether somebody wants the run to end.
+    pub lookout: Arc<Lookout>,
 }
 
 /// Answers that this process kept in the store a moment ago and need not be read from there.
@@ -152,8 +156,8 @@ pub(super) struct Wave {
     pub(super) budget: Budget,
 }
 
-/// A call that was performed.
-type Done = (EffectId, Sha256Hex, Performed);
+/// A call that was performed, and what came of it.
+type Done = (Asked, Performed);
 
 /// An answer as it is kept.
 type Answer = (EffectId, JournalEntry);
@@ -164,6 +168,17 @@ enum Called {
     /// At least one was refused by the part of the budget that was reserved, in these words.
     Refused(String),
     Stopped(Stop),
+}
+
+impl Called {
+    /// And this call waits for a cure. More room in the budget does not help where a key is refused.
+    fn and(self, model: &ModelName, failure: ModelFailure) -> Self {
+        match (self, failure.kind) {
+            (Self::Stopped(stop), _) => Self::Stopped(stop),
+            (_, FailureKind::OverBudget) => Self::Refused(failure.detail),
+            _ => Self::Stopped(Stop::Failure(format!("{model}: {}", failure.detail))),
+        }
+    }
 }
 
 /// Whether calls may be made.
@@ -296,34 +311,37 @@ impl Wave {
     ) -> Result<Called, EngineError> {
         let performer = self.stage.hands.performer(Arc::clone(ledger));
         let mut under_way: JoinSet<Done> = JoinSet::new();
-        for Asked { id, request_sha256, effect } in open.iter().cloned() {
+        for asked in open.iter().cloned() {
             let performer = Arc::clone(&performer);
-            let (run_id, name) = (self.stage.run_id.as_str(), id.as_str());
+            let (run_id, name) = (self.stage.run_id.as_str(), asked.id.as_str());
             tracing::debug!(target: "moothall::run", run_id, effect = name, "effect started");
-            let span =
-                tracing::info_span!(target: "moothall::run", "effect", effect_id = id.as_str());
+            let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
             let performing = async move {
-                let performed = performer.perform(&id, &effect).await;
-                (id, request_sha256, performed)
+                let performed = performer.perform(&asked.id, &asked.effect).await;
+                (asked, performed)
             };
             under_way.spawn(performing.instrument(span));
         }
-        let mut cancelled = std::pin::pin!(self.cancelled());
+        let Stage { store, run_id, lookout, .. } = &*self.stage;
+        let mut cancelled = std::pin::pin!(lookout.cancelled(store, run_id));
         let mut called = Called::Answered;
         let mut keep_at = Instant::now();
         while !under_way.is_empty() {
             tokio::select! {
                 Some(done) = under_way.join_next() => {
-                    let (id, request_sha256, performed) = done.map_err(|_| EngineError::Lost)?;
+                    let (asked, performed) = done.map_err(|_| EngineError::Lost)?;
+                    let Asked { id, request_sha256, effect } = asked;
                     let Performed { result, timing } = performed;
                     if fresh.is_empty() {
                         keep_at = Instant::now() + GATHER;
                     }
-                    match result {
-                        EffectResult::ModelFailed(failure) if is_refusal(&failure) => {
-                            called = Called::Refused(failure.detail);
+                    match (effect, result) {
+                        (Effect::CallModel(request), EffectResult::ModelFailed(failure))
+                            if failure.kind.waits_for_cure() =>
+                        {
+                            called = called.and(&request.model, failure);
                         }
-                        result => fresh.push((id, JournalEntry { request_sha256, result, timing })),
+                        (_, result) => fresh.push((id, JournalEntry { request_sha256, result, timing })),
                     }
                 }
                 () = tokio::time::sleep_until(keep_at), if !fresh.is_empty() => {
@@ -332,14 +350,15 @@ impl Wave {
                         return Ok(Called::Stopped(stop));
                     }
                 }
-                stop = &mut cancelled => {
+                () = &mut cancelled => {
                     under_way.shutdown().await;
-                    return Ok(Called::Stopped(stop?));
+                    return Ok(Called::Stopped(Stop::Cancelled));
                 }
             }
         }
         Ok(called)
     }
+
     /// Writes answers, and what became of the reservation.
     async fn keep(
         &self,
@@ -376,28 +395,11 @@ impl Wave {
                 Err(error) if error.is_retryable() => {
                     let run_id = self.stage.run_id.as_str();
                     tracing::warn!(target: "moothall::run", run_id, %error, "answers wait");
-                    tokio::time::sleep(LOOK_AROUND).await;
+                    tokio::time::sleep(TRY_AGAIN).await;
                 }
                 written => return written,
             }
         }
-    }
-
-    /// Returns when somebody wants the run to end. A store that cannot be asked is asked again: calls
-    /// under way are worth more than a look.
-    async fn cancelled(&self) -> Result<Stop, EngineError> {
-        loop {
-            tokio::time::sleep(LOOK_AROUND).await;
-            match self.wished(&[Wish::Cancel]).await {
-                Ok(Some(stop)) => return Ok(stop),
-                Err(error) if !error.is_retryable() => return Err(error),
-                Ok(None) | Err(_) => {}
-            }
-        }
-    }
-
-    async fn wished(&self, wanted: &[Wish]) -> Result<Option<Stop>, EngineError> {
-        Ok(heard(&self.stage.store.wishes(&self.stage.run_id).await?, wanted))
     }
 }
 

@@ -146,8 +146,15 @@ async fn the_first_call_of_a_child_goes_ahead_of_those_of_the_others() {
     let performer = Arc::new(Speaking { hang: Some("m1/round-1/critic"), ..Speaking::default() });
     let mut panel = Panel::new(MOVES);
     let driver = driver(&world, &performer);
-    let drive = driver.drive(&mut panel);
-    assert!(tokio::time::timeout(Duration::from_millis(300), drive).await.is_err());
+    tokio::select! {
+        ended = driver.drive(&mut panel) => panic!("{ended:?}"),
+        () = async {
+            performer.hears("m1/round-1/critic").await;
+            performer.hears("m2/rewrite").await;
+            // Time enough for those who should wait.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        } => {}
+    }
     assert_eq!(
         performer.asked().into_iter().collect::<BTreeSet<String>>(),
         ["m1/round-1/critic", "m2/rewrite"].map(str::to_owned).into()

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use moothall_core::ask::Ask;
-use moothall_core::model::ModelRequest;
-use moothall_core::{Conclusion, MicroUsd, Outcome};
+use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
+use moothall_core::{Conclusion, MicroUsd, Outcome, PauseReason, RunEventBody};
 use moothall_engine::{Driver, Ended, EngineError, ModelPerformer, Pause, cancel};
 use moothall_models::settings::RetrySettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
@@ -133,7 +133,7 @@ async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
     let world = world().await;
     for number in 1..=2 {
         let delay = BTreeMap::from([("m4", Duration::from_millis(30))]);
-        let refuse = BTreeSet::from(["m2"]);
+        let refuse = BTreeMap::from([("m2", FailureKind::OverBudget)]);
         let performer = Arc::new(Counting { refuse, delay, ..Counting::default() });
         let ended = drive(&world, &performer).await.unwrap();
         assert!(matches!(ended, Ended::Paused(Pause::Budget(_))), "{ended:?}");
@@ -147,6 +147,39 @@ async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
     let with_money = Arc::new(Counting::default());
     assert_eq!(drive(&world, &with_money).await.unwrap(), done());
     assert_eq!(*with_money.asked.lock().unwrap(), ["m2", "score"]);
+}
+
+#[tokio::test]
+async fn a_refused_key_pauses_the_run_and_with_another_one_the_same_is_asked() {
+    let world = world().await;
+    let refuse = BTreeMap::from([("m2", FailureKind::Auth), ("m3", FailureKind::Auth)]);
+    let performer = Arc::new(Counting { refuse, ..Counting::default() });
+    let ended = drive(&world, &performer).await.unwrap();
+    let refused = ModelFailure::new(FailureKind::Auth, "not now");
+    assert_eq!(
+        ended,
+        Ended::Paused(Pause::Failure("openai/gpt-4.1-mini".parse().unwrap(), refused))
+    );
+    let events = world.store.events(&world.run_id, 0, u32::MAX).await.unwrap();
+    let last = events.last().map(|stored| stored.event.body.clone());
+    let (reason, detail) = (PauseReason::Failure, "openai/gpt-4.1-mini: not now".to_owned());
+    assert_eq!(last, Some(RunEventBody::RunPaused { number: 1, reason, detail }));
+    let with_another_key = Arc::new(Counting::default());
+    assert_eq!(drive(&world, &with_another_key).await.unwrap(), done());
+    assert_eq!(*with_another_key.asked.lock().unwrap(), ["m2", "m3", "score"]);
+}
+
+#[tokio::test]
+async fn a_refused_key_is_the_answer_of_a_run_that_nobody_can_let_go_on() {
+    let world = world().await;
+    let refuse = BTreeMap::from([("answer", FailureKind::Auth)]);
+    let performer = Arc::new(Counting { refuse, ..Counting::default() });
+    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let request = ModelRequest::ask("openai/gpt-4.1-mini".parse().unwrap(), "Why?", 50);
+    let mut workflow = Ask::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
+    let ended = driver.without_return().drive(&mut workflow).await.unwrap();
+    let Ended::Done(outcome) = ended else { panic!("{ended:?}") };
+    assert_eq!(outcome.conclusion, Conclusion::Failed { kind: FailureKind::Auth });
 }
 
 #[tokio::test]

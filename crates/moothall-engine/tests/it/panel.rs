@@ -137,6 +137,8 @@ pub(crate) struct Speaking {
     pub(crate) latency: Duration,
     /// Calls whose ids end so are refused by the budget.
     pub(crate) refuse: Option<&'static str>,
+    /// The key is refused in the first calls whose ids end so.
+    pub(crate) lock_out: Option<(&'static str, usize)>,
     /// Calls whose ids end so never return.
     pub(crate) hang: Option<&'static str>,
     pub(crate) at_once: AtomicUsize,
@@ -178,7 +180,13 @@ impl Performer for Speaking {
             }
             tokio::time::sleep(self.latency).await;
             self.at_once.fetch_sub(1, Ordering::SeqCst);
-            let result = if self.refuse.is_some_and(|end| id.as_str().ends_with(end)) {
+            let before = |end: &str| self.asked().iter().filter(|id| id.ends_with(end)).count();
+            let is_locked_out = self
+                .lock_out
+                .is_some_and(|(end, most)| id.as_str().ends_with(end) && before(end) <= most);
+            let result = if is_locked_out {
+                EffectResult::ModelFailed(ModelFailure::new(FailureKind::Auth, "a wrong key"))
+            } else if self.refuse.is_some_and(|end| id.as_str().ends_with(end)) {
                 EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, "no money"))
             } else {
                 reply(&words(id, request.purpose))
@@ -284,12 +292,15 @@ pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     death: Death,
     commits: AtomicUsize,
+    /// How often it was asked who is to end.
+    pub(crate) looks: AtomicUsize,
     died: Notify,
 }
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>, death: Death) -> Arc<Self> {
-        Arc::new(Self { inner, death, commits: AtomicUsize::new(0), died: Notify::new() })
+        let (commits, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { inner, death, commits, looks, died: Notify::new() })
     }
 
     /// Drives a panel over a store that dies. `None` when it died, and how the run ended when it
@@ -403,6 +414,10 @@ impl Store for Dying {
             }
             _ => self.inner.wishes(id),
         }
+    }
+    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.inner.wished(ids, wish)
     }
     fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
         self.inner.approve(id, approval)

@@ -79,7 +79,8 @@ impl Workflow for FanOut {
 pub(crate) struct Counting {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) hang_after: Option<usize>,
-    pub(crate) refuse: BTreeSet<&'static str>,
+    /// Effects that fail so.
+    pub(crate) refuse: BTreeMap<&'static str, FailureKind>,
     pub(crate) delay: BTreeMap<&'static str, Duration>,
     /// What the run is said to have spent, one dollar a question asked.
     pub(crate) costs: bool,
@@ -102,10 +103,9 @@ impl Performer for Counting {
             }
             tokio::time::sleep(self.delay.get(id.as_str()).copied().unwrap_or_default()).await;
             self.at_once.fetch_sub(1, Ordering::SeqCst);
-            let result = if self.refuse.contains(id.as_str()) {
-                EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, "no money"))
-            } else {
-                reply(id.as_str())
+            let result = match self.refuse.get(id.as_str()) {
+                Some(kind) => EffectResult::ModelFailed(ModelFailure::new(*kind, "not now")),
+                None => reply(id.as_str()),
             };
             Performed { result, timing: Timing { latency_ms: 1, tries: 1 } }
         })

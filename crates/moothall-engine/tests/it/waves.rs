@@ -2,17 +2,19 @@
 //! dies in the middle of steps. They end like runs of the local engine.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::{Effect, EffectId, PauseReason, RunEventBody};
+use moothall_core::{Effect, EffectId, EffectResult, PauseReason, RunEventBody, RunId};
 use moothall_engine::waves::{
-    ChildCall, ChildLeft, Durable, Hands, Heard, Noted, RunLeft, Stage, Work, drive_child,
+    ChildCall, ChildLeft, Durable, Hands, Heard, Lookout, Noted, RunLeft, Stage, Work, drive_child,
     drive_run,
 };
 use moothall_engine::{EngineError, Performer, Walls};
 use moothall_models::{Amount, Budget, Ledger};
-use moothall_store::{RunState, Store, Wish};
+use moothall_store::{JournalEntry, RunState, Store, Wish};
+use tokio::task::JoinSet;
 
 use crate::children::whole_run_of;
 use crate::panel::{CALLS_PER_MOVE, Death, Dice, Dying, Panel, Speaking};
@@ -195,6 +197,7 @@ fn stage_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) ->
         walls: Walls::None,
         parallel_children: 2,
         heard: Heard::default(),
+        lookout: Arc::default(),
     })
 }
 
@@ -274,16 +277,66 @@ async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
 }
 
 #[tokio::test]
+async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of_it() {
+    let (world, lookout) = (world().await, Arc::new(Lookout::default()));
+    let kept = Dying::new(Arc::clone(&world.store), Death::Before(usize::MAX));
+    let store: Arc<dyn Store> = kept.clone();
+    let other: RunId = "00000000-0000-7000-8000-0000000000ff".parse().unwrap();
+    let mut steps = JoinSet::new();
+    for number in 0..50 {
+        let (lookout, store) = (Arc::clone(&lookout), Arc::clone(&store));
+        let run_id = if number % 2 == 0 { world.run_id.clone() } else { other.clone() };
+        steps.spawn(async move {
+            lookout.cancelled(&store, &run_id).await;
+            run_id
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+    for _ in 0..25 {
+        assert_eq!(steps.join_next().await.unwrap().unwrap(), world.run_id);
+    }
+    let looks = kept.looks.load(Ordering::SeqCst);
+    assert!((2..10).contains(&looks), "{looks}");
+    // Who waits for nothing more is not looked for, and who comes then is.
+    drop(steps);
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let before = kept.looks.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert_eq!(kept.looks.load(Ordering::SeqCst), before);
+    lookout.cancelled(&store, &world.run_id).await;
+}
+
+#[tokio::test]
 async fn a_run_in_waves_pauses_where_somebody_asks_for_it_and_goes_on() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
     world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
     assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, RunLeft::Done);
+    let detail = "somebody asked for a pause".to_owned();
+    assert_eq!(pauses(&world).await, [(1, PauseReason::Person, detail)]);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
+}
+
+#[tokio::test]
+async fn a_run_in_waves_pauses_where_a_key_is_refused_and_asks_only_that_again() {
+    let world = world().await;
+    let lock_out = Some(("round-2/critic/D1", 1));
+    let speaking = Arc::new(Speaking { lock_out, ..Speaking::default() });
+    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, RunLeft::Done);
+    let detail = "openai/gpt-4.1-mini: a wrong key".to_owned();
+    assert_eq!(pauses(&world).await, [(1, PauseReason::Failure, detail)]);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 2);
+    let journal = world.store.journal(&world.run_id).await.unwrap();
+    let failed = |entry: &JournalEntry| matches!(entry.result, EffectResult::ModelFailed(_));
+    assert!(!journal.values().any(failed), "a refusal is no answer");
+}
+
+async fn pauses(world: &World) -> Vec<(u32, PauseReason, String)> {
     let events = world.store.events(&world.run_id, 0, u32::MAX).await.unwrap();
-    let paused = events.iter().filter_map(|stored| match &stored.event.body {
-        RunEventBody::RunPaused { number, reason, .. } => Some((*number, *reason)),
+    let paused = events.into_iter().filter_map(|stored| match stored.event.body {
+        RunEventBody::RunPaused { number, reason, detail } => Some((number, reason, detail)),
         _ => None,
     });
-    assert_eq!(paused.collect::<Vec<_>>(), vec![(1, PauseReason::Person)]);
-    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
+    paused.collect()
 }

@@ -1,58 +1,114 @@
-//! One commit, inside its transaction.
+//! What is written to a run, inside its transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use moothall_core::{Outcome, RunEventBody, RunId};
+use moothall_core::purse::Reserve;
+use moothall_core::{EffectId, Outcome, RunEventBody, RunId};
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::{Found, Hold, database_error, hold, key};
-use crate::prepared::{Changed, Prepared, compare};
-use crate::rows::{json, to_sql, unsigned};
-use crate::{StoreError, StoredEvent};
+use crate::prepared::{Prepared, compare};
+use crate::rows::{self, Record as _, json, to_sql, unsigned};
+use crate::wave::{Changed, Purse};
+use crate::{Begun, JournalEntry, StoreError, StoredEvent, Wish};
 
-/// Writes a commit. Whoever commits to the same run waits at its row, so that numbers have no gaps
-/// and nobody sees a number before the smaller ones.
+/// A request to write to a run.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) prepared: Prepared,
+    /// What is about to be called, where calls are about to begin.
+    pub(super) calls: Option<Calls>,
+}
+
+impl Request {
+    /// Whether it may be written with others. One that puts the run into another state is not.
+    pub(super) fn may_share(&self) -> bool {
+        self.prepared.commit.state.is_none() && self.prepared.outcome.is_none()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let Prepared { bodies, results, .. } = &self.prepared;
+        bodies.iter().chain(results).map(String::len).sum()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub(super) effects: Vec<EffectId>,
+    pub(super) reserve: Reserve,
+}
+
+/// What came of a request.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    /// The events that were new.
+    pub(super) stored: Vec<StoredEvent>,
+    /// How the run stands, for whoever begins calls.
+    pub(super) begun: Begun,
+}
+
+/// Writes what these requests say, all of it or nothing. Whoever writes to the same run waits at its
+/// row, so that numbers have no gaps and nobody sees a number before the smaller ones.
 pub(super) async fn write(
     pool: &PgPool,
     id: &RunId,
-    prepared: &Prepared,
-) -> Result<Vec<StoredEvent>, StoreError> {
+    requests: &[&Request],
+) -> Result<Vec<Reply>, StoreError> {
     // Dropped before its end, it is rolled back.
     let mut transaction = pool.begin().await.map_err(database_error)?;
     let run = key(id)?;
     let found = hold(&mut transaction, id, Hold::Alone).await?;
     if found.state.is_terminal() {
-        check_repetition(&mut transaction, id, &found, prepared).await?;
-        return Ok(Vec::new());
+        return match requests {
+            [Request { prepared, calls: None }] => {
+                check_repetition(&mut transaction, id, &found, prepared).await?;
+                Ok(vec![Reply::default()])
+            }
+            _ => Err(StoreError::RunEnded { run_id: id.clone(), state: found.state }),
+        };
     }
-    let stored = write_events(&mut transaction, run, &found, prepared).await?;
-    let answered = write_results(&mut transaction, id, prepared).await?;
-    let changed = Changed::new(found.purse.as_deref(), prepared)?;
-    let state = prepared.commit.state.unwrap_or(found.state);
-    // The amount alone is worth a write: it changes while a call that nobody answers yet is under
-    // way. Whoever repeats a commit says nothing new about it.
-    let spends = changed.spent.is_some() && changed.spent != found.spent;
-    let settles = changed.purse.is_some() && changed.purse != found.purse;
-    if !(answered || !stored.is_empty() || state != found.state || spends || settles) {
-        return Ok(stored);
+    let mut replies = write_events(&mut transaction, run, &found, requests).await?;
+    let answered = write_results(&mut transaction, id, requests).await?;
+    // Looked up once the row is held: whoever held it before may have brought an answer.
+    let known = known(&mut transaction, run, requests).await?;
+    let mut purse = Purse::open(found.purse.as_deref());
+    for (request, reply) in requests.iter().zip(&mut replies) {
+        purse.hear(&request.prepared)?;
+        if let Some(Calls { effects, reserve }) = &request.calls {
+            reply.begun = known.to(effects);
+            if reply.begun.wishes.is_empty() && reply.begun.answers.is_empty() {
+                reply.begun.room = Some(purse.reserve(reserve)?);
+            }
+        }
     }
-    update(&mut transaction, run, &found, &stored, prepared, changed).await?;
-    transaction.commit().await.map_err(database_error)?;
-    Ok(stored)
+    let changed = purse.close(found.spent.as_deref())?;
+    let state = requests.iter().rev().find_map(|request| request.prepared.commit.state);
+    // Whoever asks again and again for room writes nothing while there is none.
+    if answered
+        || replies.iter().any(|reply| !reply.stored.is_empty())
+        || state.is_some_and(|state| state != found.state)
+        || changed.is_news()
+    {
+        update(&mut transaction, run, &found, &replies, requests, changed).await?;
+        transaction.commit().await.map_err(database_error)?;
+    }
+    Ok(replies)
 }
 
 /// Writes the row of a run that something happened to.
-pub(super) async fn update(
+async fn update(
     connection: &mut PgConnection,
     run: Uuid,
     found: &Found,
-    stored: &[StoredEvent],
-    prepared: &Prepared,
+    replies: &[Reply],
+    requests: &[&Request],
     changed: Changed,
 ) -> Result<(), StoreError> {
-    let state = prepared.commit.state.unwrap_or(found.state);
-    let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
+    let said = || requests.iter().rev().map(|request| &request.prepared);
+    let state = said().find_map(|prepared| prepared.commit.state).unwrap_or(found.state);
+    let last = replies.iter().filter_map(|reply| reply.stored.last()).map(|event| event.seq).max();
+    let head = last.map_or(Ok(found.head), to_sql)?;
     sqlx::query(
         "UPDATE runs SET head = $2, state = $3, outcome = $4, spent = coalesce($5, spent),
                          purse = CASE WHEN $6 THEN NULL ELSE coalesce($7, purse) END,
@@ -62,79 +118,93 @@ pub(super) async fn update(
     .bind(run)
     .bind(head)
     .bind(state.as_str())
-    .bind(prepared.outcome.as_deref())
+    .bind(said().find_map(|prepared| prepared.outcome.as_deref()))
     .bind(changed.spent)
     // Nobody asks for the budget of a run that has ended.
     .bind(state.is_terminal())
     .bind(changed.purse)
-    .bind(prepared.at_ms)
+    .bind(said().map(|prepared| prepared.at_ms).max())
     .execute(connection)
     .await
     .map_err(database_error)?;
     Ok(())
 }
 
-/// Numbers the events whose key is new, in their order, and writes them.
-pub(super) async fn write_events(
+/// Numbers the events whose key is new, in their order, and writes them; those of each request.
+async fn write_events(
     connection: &mut PgConnection,
     run: Uuid,
     found: &Found,
-    prepared: &Prepared,
-) -> Result<Vec<StoredEvent>, StoreError> {
-    if prepared.bodies.is_empty() {
-        return Ok(Vec::new());
+    requests: &[&Request],
+) -> Result<Vec<Reply>, StoreError> {
+    let mut replies: Vec<Reply> = requests.iter().map(|_| Reply::default()).collect();
+    let (mut keys, mut bodies) = (Vec::new(), Vec::new());
+    let (mut times, mut offered) = (Vec::new(), Vec::new());
+    for (number, Request { prepared, .. }) in requests.iter().enumerate() {
+        for (event, body) in prepared.events() {
+            keys.push(event.key.as_str());
+            bodies.push(body.as_str());
+            times.push(prepared.at_ms);
+            offered.push((number, prepared.commit.at_ms, event));
+        }
     }
-    let keys: Vec<&str> = prepared.events().map(|(event, _)| event.key.as_str()).collect();
+    if offered.is_empty() {
+        return Ok(replies);
+    }
     let written: Vec<(i64, i64)> = sqlx::query_as(
         "WITH offered AS (
-             SELECT DISTINCT ON (key) place, key, body
-             FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS offered (key, body, place)
+             SELECT DISTINCT ON (key) place, key, body, at_ms
+             FROM unnest($3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY
+                  AS offered (key, body, at_ms, place)
              ORDER BY key, place
          ), fresh AS (
-             SELECT place, key, body, $2 + row_number() OVER (ORDER BY place) AS seq
+             SELECT place, key, body, at_ms, $2 + row_number() OVER (ORDER BY place) AS seq
              FROM offered
              WHERE NOT EXISTS (SELECT 1 FROM events WHERE run_id = $1 AND events.key = offered.key)
          ), written AS (
              INSERT INTO events (run_id, seq, key, at_ms, body)
-             SELECT $1, seq, key, $3, body FROM fresh
+             SELECT $1, seq, key, at_ms, body FROM fresh
          )
          SELECT place, seq FROM fresh ORDER BY seq",
     )
     .bind(run)
     .bind(found.head)
-    .bind(prepared.at_ms)
     .bind(keys)
-    .bind(&prepared.bodies)
+    .bind(bodies)
+    .bind(times)
     .fetch_all(connection)
     .await
     .map_err(database_error)?;
-    let mut stored = Vec::with_capacity(written.len());
     for (place, seq) in written {
         let place = usize::try_from(place).unwrap_or_default().wrapping_sub(1);
-        let event = prepared.commit.events.get(place).cloned();
-        let event = event.ok_or_else(|| StoreError::unreadable("event", "it was not offered"))?;
-        stored.push(StoredEvent { seq: unsigned(seq)?, at_ms: prepared.commit.at_ms, event });
+        let not_offered = || StoreError::unreadable("event", "it was not offered");
+        let &(number, at_ms, event) = offered.get(place).ok_or_else(not_offered)?;
+        let reply = replies.get_mut(number).ok_or_else(not_offered)?;
+        reply.stored.push(StoredEvent { seq: unsigned(seq)?, at_ms, event: event.clone() });
     }
-    Ok(stored)
+    Ok(replies)
 }
 
 /// Whether a result was new.
 async fn write_results(
     connection: &mut PgConnection,
     id: &RunId,
-    prepared: &Prepared,
+    requests: &[&Request],
 ) -> Result<bool, StoreError> {
-    if prepared.results.is_empty() {
+    let results: Vec<_> = requests.iter().flat_map(|request| request.prepared.results()).collect();
+    if results.is_empty() {
         return Ok(false);
     }
-    let count = prepared.results.len();
-    let (mut ids, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let count = results.len();
+    let (mut ids, mut requested) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let (mut latencies, mut tries) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    for (effect_id, entry, _) in prepared.results() {
+    let mut texts = Vec::with_capacity(count);
+    for (effect_id, entry, text) in &results {
         ids.push(effect_id.as_str());
-        requests.push(entry.request_sha256.to_string());
+        requested.push(entry.request_sha256.to_string());
         latencies.push(to_sql(entry.timing.latency_ms)?);
         tries.push(i64::from(entry.timing.tries));
+        texts.push(text.as_str());
     }
     let done = sqlx::query(
         "INSERT INTO journal (run_id, effect_id, request_sha256, latency_ms, tries, result)
@@ -145,27 +215,76 @@ async fn write_results(
     )
     .bind(key(id)?)
     .bind(ids)
-    .bind(requests)
+    .bind(requested)
     .bind(latencies)
     .bind(tries)
-    .bind(&prepared.results)
+    .bind(texts)
     .execute(&mut *connection)
     .await
     .map_err(database_error)?;
     let new = usize::try_from(done.rows_affected()).unwrap_or(usize::MAX);
     if new < count {
-        compare_results(connection, id, prepared).await?;
+        compare_results(connection, id, &results).await?;
     }
     Ok(new > 0)
+}
+
+/// What those who begin calls have to know.
+#[derive(Debug, Default)]
+struct Known {
+    wishes: BTreeSet<Wish>,
+    answers: BTreeMap<EffectId, JournalEntry>,
+}
+
+impl Known {
+    /// To whoever is about to call these.
+    fn to(&self, effects: &[EffectId]) -> Begun {
+        let answered = |id: &EffectId| Some((id.clone(), self.answers.get(id)?.clone()));
+        let answers = effects.iter().filter_map(answered).collect();
+        Begun { wishes: self.wishes.clone(), answers, room: None }
+    }
+}
+
+async fn known(
+    connection: &mut PgConnection,
+    run: Uuid,
+    requests: &[&Request],
+) -> Result<Known, StoreError> {
+    let mut known = Known::default();
+    if requests.iter().all(|request| request.calls.is_none()) {
+        return Ok(known);
+    }
+    let calls = requests.iter().filter_map(|request| request.calls.as_ref());
+    let ids: Vec<&str> = calls.flat_map(|calls| &calls.effects).map(EffectId::as_str).collect();
+    let rows = sqlx::query(
+        "SELECT effect_id, encode(request_sha256, 'hex') AS request_sha256, latency_ms, tries,
+                result, NULL AS wish
+         FROM journal WHERE run_id = $1 AND effect_id = ANY ($2)
+         UNION ALL
+         SELECT NULL, NULL, NULL, NULL, NULL, wish FROM wishes WHERE run_id = $1",
+    )
+    .bind(run)
+    .bind(ids)
+    .fetch_all(connection)
+    .await
+    .map_err(database_error)?;
+    for row in &rows {
+        if row.optional_text("wish")?.is_some() {
+            known.wishes.insert(rows::wish(row)?);
+        } else {
+            known.answers.extend([rows::journal_entry(row)?]);
+        }
+    }
+    Ok(known)
 }
 
 /// Whether the journal holds all of these very entries; another one under the same id is an error.
 async fn compare_results(
     connection: &mut PgConnection,
     id: &RunId,
-    prepared: &Prepared,
+    results: &[(&EffectId, &JournalEntry, &String)],
 ) -> Result<bool, StoreError> {
-    let ids: Vec<&str> = prepared.results().map(|(id, _, _)| id.as_str()).collect();
+    let ids: Vec<&str> = results.iter().map(|(id, _, _)| id.as_str()).collect();
     let found: Vec<(String, String, String)> = sqlx::query_as(
         "SELECT effect_id, encode(request_sha256, 'hex'), result FROM journal
          WHERE run_id = $1 AND effect_id = ANY ($2)",
@@ -178,7 +297,7 @@ async fn compare_results(
     let found: BTreeMap<&str, (&str, &str)> =
         found.iter().map(|(id, request, result)| (id.as_str(), (&**request, &**result))).collect();
     let mut all = true;
-    for offered in prepared.results() {
+    for offered in results.iter().copied() {
         match found.get(offered.0.as_str()) {
             Some((request, result)) => compare(id, offered, request, result)?,
             None => all = false,
@@ -226,7 +345,8 @@ async fn check_repetition(
             return Err(ended());
         }
     }
-    if !compare_results(connection, id, prepared).await? {
+    let results: Vec<_> = prepared.results().collect();
+    if !compare_results(connection, id, &results).await? {
         return Err(ended());
     }
     Ok(())

@@ -4,8 +4,9 @@ use moothall_core::{EffectId, Outcome, RunEvent, RunEventBody, RunId};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::database_error;
-use crate::prepared::{Changed, Prepared, compare};
+use crate::prepared::{Prepared, compare};
 use crate::rows::{json, run_state, to_sql, unsigned};
+use crate::wave::{Changed, Purse};
 use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 
 /// Rows of one statement. SQLite takes 32,766 values.
@@ -16,7 +17,7 @@ pub(super) struct Found {
     pub(super) run: i64,
     head: i64,
     pub(super) state: RunState,
-    spent: Option<String>,
+    pub(super) spent: Option<String>,
     pub(super) purse: Option<String>,
 }
 
@@ -53,13 +54,11 @@ pub(super) async fn write(
     }
     let stored = write_events(connection, &found, prepared).await?;
     let answered = write_results(connection, id, &found, prepared).await?;
-    let changed = Changed::new(found.purse.as_deref(), prepared)?;
+    let mut purse = Purse::open(found.purse.as_deref());
+    purse.hear(prepared)?;
+    let changed = purse.close(found.spent.as_deref())?;
     let state = prepared.commit.state.unwrap_or(found.state);
-    // The amount alone is worth a write: it changes while a call that nobody answers yet is under
-    // way. Whoever repeats a commit says nothing new about it.
-    let spends = changed.spent.is_some() && changed.spent != found.spent;
-    let settles = changed.purse.is_some() && changed.purse != found.purse;
-    if answered || !stored.is_empty() || state != found.state || spends || settles {
+    if answered || !stored.is_empty() || state != found.state || changed.is_news() {
         update(connection, &found, &stored, prepared, changed).await?;
     }
     Ok(stored)

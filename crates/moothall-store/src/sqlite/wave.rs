@@ -6,9 +6,9 @@ use sqlx::SqliteConnection;
 
 use super::commit::{find, update, write_events};
 use super::database_error;
-use crate::prepared::{Changed, Prepared, text};
+use crate::prepared::{Prepared, text};
 use crate::rows;
-use crate::wave::reserve;
+use crate::wave::Purse;
 use crate::{Begun, StoreError};
 
 /// How the run stands. The caller holds the write lock, and rolls back on an error.
@@ -43,16 +43,13 @@ pub(super) async fn begin(
         answers: answers.iter().map(rows::journal_entry).collect::<Result<_, _>>()?,
         room: None,
     };
-    let mut changed = Changed { spent: None, purse: None };
+    let mut purse = Purse::open(found.purse.as_deref());
     if begun.wishes.is_empty() && begun.answers.is_empty() {
-        let (room, kept) = reserve(found.purse.as_deref(), wish)?;
-        begun.room = Some(room);
-        changed.purse = Some(kept.account);
+        begun.room = Some(purse.reserve(wish)?);
     }
     // Whoever asks again and again for room writes nothing while there is none.
-    if !stored.is_empty()
-        || changed.purse.as_ref().is_some_and(|it| found.purse.as_ref() != Some(it))
-    {
+    let changed = purse.close(found.spent.as_deref())?;
+    if !stored.is_empty() || changed.is_news() {
         update(connection, &found, &stored, prepared, changed).await?;
     }
     Ok(begun)

@@ -36,6 +36,7 @@ keeps_the_contract! {
     many_answers_are_written_together_or_not_at_all
     answers_of_some_effects_are_found_without_the_others
     numbers_have_no_gaps_under_many_writers
+    commits_that_come_at_once_are_answered_each_for_itself
     nothing_follows_the_end_but_repetitions
     a_commit_that_contradicts_itself_is_refused
     a_value_that_is_too_large_is_refused
@@ -44,6 +45,7 @@ keeps_the_contract! {
     an_artefact_that_is_too_large_is_refused
     what_was_spent_stays_until_more_is_said
     wishes_are_left_once_and_taken_back
+    runs_that_somebody_has_a_wish_for_are_found_among_others
     the_first_word_on_a_move_stays_and_may_come_after_the_end
     changes_stay_in_their_order_until_they_are_taken_back
     a_deleted_run_is_gone_and_its_id_is_free
@@ -310,6 +312,41 @@ async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
     assert_eq!(first.run(&id).await.unwrap().unwrap().events, TASKS * COMMITS + COMMITS);
 }
 
+async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.commit(&id, answered("ask")).await.unwrap();
+    let sent = (0..200).map(|number| {
+        let (store, id, name) = (store.clone(), id.clone(), format!("c-{number}"));
+        let mut commit = answered(&name);
+        // One in ten contradicts what is there.
+        let is_wrong = number % 10 == 7;
+        if is_wrong {
+            commit.results.push((effect_id("ask"), entry("another question", "answer")));
+        }
+        tokio::spawn(async move { (name, is_wrong, store.commit(&id, commit).await) })
+    });
+    let sent: Vec<_> = sent.collect();
+    let mut told = BTreeMap::new();
+    for sent in sent {
+        let (name, is_wrong, answer) = sent.await.unwrap();
+        match answer {
+            Ok(stored) if !is_wrong => {
+                let [stored] = <[_; 1]>::try_from(stored).unwrap();
+                assert_eq!(stored.event, event(&name, "happened"));
+                told.insert(stored.seq, stored);
+            }
+            Err(StoreError::JournalConflict { effect_id: found, .. }) if is_wrong => {
+                assert_eq!(found, effect_id("ask"));
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let kept = store.events(&id, 1, u32::MAX).await.unwrap();
+    assert_eq!(numbers(&kept), (2..=181).collect::<Vec<u64>>());
+    assert_eq!(kept, told.into_values().collect::<Vec<_>>());
+    assert_eq!(store.journal(&id).await.unwrap().len(), 181);
+}
+
 async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
     let (store, id) = begun(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
@@ -465,6 +502,19 @@ fn word(move_id: &str, by: &str) -> Approval {
         note: "checked against the filing".to_owned(),
         at_ms: 4_000,
     }
+}
+
+async fn runs_that_somebody_has_a_wish_for_are_found_among_others(place: &dyn Place) {
+    let (store, id) = begun(place).await;
+    store.create_run(new_run(&run_id(2))).await.unwrap();
+    store.create_run(new_run(&run_id(4))).await.unwrap();
+    store.ask(&id, Wish::Cancel).await.unwrap();
+    store.ask(&run_id(2), Wish::Pause).await.unwrap();
+    store.ask(&run_id(4), Wish::Cancel).await.unwrap();
+    let asked = [1, 2, 3].map(run_id);
+    assert_eq!(store.wished(&asked, Wish::Cancel).await.unwrap(), BTreeSet::from([run_id(1)]));
+    assert_eq!(store.wished(&asked, Wish::Pause).await.unwrap(), BTreeSet::from([run_id(2)]));
+    assert_eq!(store.wished(&[], Wish::Pause).await.unwrap(), BTreeSet::new());
 }
 
 async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn Place) {

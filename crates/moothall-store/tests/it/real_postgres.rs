@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::support::{
     PgPlace, Place as _, answered, event, new_run, numbers, postgres_server, raw_postgres, run_id,
-    snapshot,
+    snapshot, the_end,
 };
 
 async fn execute(place: &PgPlace, script: &str) {
@@ -120,6 +120,44 @@ async fn runs_to_come_take_the_place_of_deleted_ones() {
     }
     let (first, most) = (sizes[0], sizes.iter().max().unwrap());
     assert!(first > 8 << 20 && *most < first + (4 << 20), "{sizes:?}");
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_one_run_share_transactions_and_the_end_takes_one_alone() {
+    const REQUESTS: i64 = 200;
+    let place = PgPlace::new();
+    let (store, id) = (Arc::new(place.store().await), run_id(1));
+    store.create_run(new_run(&id)).await.unwrap();
+    let ends = |number| number == REQUESTS / 2;
+    let sent = (0..REQUESTS).map(|number| {
+        let (store, id) = (Arc::clone(&store), id.clone());
+        let commit = match ends(number) {
+            true => the_end(),
+            false => answered(&format!("c-{number}")),
+        };
+        tokio::spawn(async move { store.commit(&id, commit).await })
+    });
+    let sent: Vec<_> = sent.collect();
+    let mut kept = 0;
+    for (number, sent) in (0..).zip(sent) {
+        match sent.await.unwrap() {
+            Ok(stored) => kept += stored.len(),
+            Err(StoreError::RunEnded { .. }) if !ends(number) => {}
+            other => panic!("{number}: {other:?}"),
+        }
+    }
+    assert_eq!(store.events(&id, 0, u32::MAX).await.unwrap().len(), kept);
+    // Every transaction leaves its number at the rows that it wrote.
+    let transactions = |more: &str| {
+        let question = format!("SELECT count(DISTINCT xmin::text) FROM moothall.events {more}");
+        let place = &place;
+        async move { count(place, &question).await }
+    };
+    let (all, before_the_end) =
+        (transactions("").await, transactions("WHERE key NOT LIKE 'run:%'").await);
+    assert_eq!(all, before_the_end + 1, "the end shares with nobody");
+    let waited = i64::try_from(kept).unwrap();
+    assert!(all < waited / 2, "{all} transactions for {waited} requests");
 }
 
 #[tokio::test]

@@ -126,10 +126,13 @@ async fn ask(
     let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger))
         .watched_by(move |_| live.then(|| Box::new(Screen::default()) as Box<dyn Listener>));
     let performer = Arc::new(Remembering { models, last: Mutex::default() });
-    let driver = Driver::new(Arc::clone(&store), performer.clone(), run_id.clone());
+    let driver =
+        Driver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_return();
     let last = match interruptible(driver.drive(&mut workflow)).await {
         Interruptible::Done(ended) => match ended? {
-            Ended::Paused(Pause::Budget(failure)) => Some(Err(failure)),
+            Ended::Paused(Pause::Budget(failure) | Pause::Failure(_, failure)) => {
+                Some(Err(failure))
+            }
             Ended::Done(_)
             | Ended::Paused(Pause::Person | Pause::Question(_))
             | Ended::Cancelled => performer.last(),

@@ -2,8 +2,11 @@
 
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 
+use moothall_core::RunId;
+
 use crate::context::Context;
 use crate::error::{CliError, Exit};
+use crate::local;
 
 /// The error of a failed call, with the cure where we know it.
 pub(super) fn of_call(context: &Context, model: &ModelName, failure: &ModelFailure) -> CliError {
@@ -17,6 +20,22 @@ pub(super) fn of_call(context: &Context, model: &ModelName, failure: &ModelFailu
         Some(hint) => error.with_hint(hint),
         None => error,
     }
+}
+
+/// The error of a run that stands still because a provider refuses the key or its account.
+pub(super) fn of_pause(
+    context: &Context,
+    model: &ModelName,
+    failure: &ModelFailure,
+    run_id: &RunId,
+) -> CliError {
+    let id = local::short(run_id);
+    let words = format!("run {id} is paused: {model} gave no answer ({failure})");
+    let go_on = format!("let it go on: `moothall resume {id}`");
+    CliError::new(Exit::Failed, words).with_hint(match hint(context, model, failure) {
+        Some(cure) => format!("{cure} then {go_on}"),
+        None => go_on,
+    })
 }
 
 fn hint(context: &Context, model: &ModelName, failure: &ModelFailure) -> Option<String> {

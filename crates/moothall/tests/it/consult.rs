@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use insta::assert_snapshot;
@@ -316,7 +318,45 @@ fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
     let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
     let ran = world.run(&arguments);
     assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("is paused: openai/m gave no answer (auth: "), "{ran}");
     assert!(ran.stderr.contains("hint: is the key from OPENAI_API_KEY right"), "{ran}");
+    assert!(ran.stderr.contains("then let it go on: `moothall resume "), "{ran}");
+}
+
+#[test]
+fn key_that_is_refused_in_mid_run_costs_nothing_that_was_answered() {
+    // The whole run once ended with a verdict, although only the account was empty.
+    let fake = Fake::start();
+    let (answered, credit) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(2)));
+    let (count, left) = (Arc::clone(&answered), Arc::clone(&credit));
+    fake.respond_with(move |_| {
+        if left.load(Ordering::SeqCst) == 0 {
+            return Fault::Unauthorized.into();
+        }
+        left.fetch_sub(1, Ordering::SeqCst);
+        count.fetch_add(1, Ordering::SeqCst);
+        Behaviour::text("Revenue grows slowly and cash is plenty.")
+    });
+    let world = World::new().with("OPENAI_API_KEY", "empty");
+    fake.configure(&world, "");
+    let model = ["--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let stopped = world.run(&[&["consult", "HLXI", "--json"], &model[..]].concat());
+    assert_eq!((stopped.code, &stopped.json()["state"]), (Some(4), &"paused".into()), "{stopped}");
+    assert_eq!(answered.load(Ordering::SeqCst), 2);
+    let run = only_run(&world);
+    let kept = |name: &str| {
+        world
+            .run(&["events", &run, "--json"])
+            .stdout
+            .matches(&format!("\"event\":\"{name}\""))
+            .count()
+    };
+    assert_eq!((kept("model_replied"), kept("run_paused"), kept("model_failed")), (2, 1, 0));
+    // More credit, and it goes on where it stood: what it was told before is asked of nobody.
+    credit.store(usize::MAX, Ordering::SeqCst);
+    world.run(&["resume", &run, "--config", "fake.toml"]);
+    assert!(answered.load(Ordering::SeqCst) > 2);
+    assert_eq!(kept("model_replied"), answered.load(Ordering::SeqCst));
 }
 
 #[test]

@@ -220,6 +220,12 @@ fn why(reason: PauseReason, detail: &str) -> Pause {
     match reason {
         PauseReason::Budget => Pause::Budget(ModelFailure::new(FailureKind::OverBudget, detail)),
         PauseReason::Question => Pause::Question(detail.to_owned()),
-        PauseReason::Person | PauseReason::Failure => Pause::Person,
+        PauseReason::Failure => match detail.split_once(": ").map(|(it, why)| (it.parse(), why)) {
+            Some((Ok(model), why)) => {
+                Pause::Failure(model, ModelFailure::new(FailureKind::Auth, why))
+            }
+            _ => Pause::Person,
+        },
+        PauseReason::Person => Pause::Person,
     }
 }

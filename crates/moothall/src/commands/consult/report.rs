@@ -105,6 +105,9 @@ fn tell(
                 ),
             )
         }
+        Left::Ended(Ended::Paused(Pause::Failure(model, found))) => {
+            failure::of_pause(context, model, found, &record.row.run_id)
+        }
         Left::Ended(Ended::Paused(Pause::Question(asked))) => CliError::new(
             Exit::NeedsPerson,
             format!("run {id} is paused: {asked}"),

@@ -43,6 +43,10 @@ impl Report<'_> {
                 let hint = format!("let it go on with more: `moothall resume {id} --budget USD`");
                 Err(CliError::new(Exit::BudgetStopped, words).with_hint(hint).into())
             }
+            Ended::Paused(Pause::Failure(model, found)) => {
+                let run_id = &self.record.row.run_id;
+                Err(failure::of_pause(self.context, model, found, run_id).into())
+            }
             Ended::Paused(Pause::Person | Pause::Question(_)) => {
                 let words = format!("run {id} is paused");
                 let hint = format!("let it go on: `moothall resume {id}`");

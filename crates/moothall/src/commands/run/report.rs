@@ -162,6 +162,9 @@ impl Report<'_> {
                 CliError::new(Exit::BudgetStopped, words)
                     .with_hint(format!("let it go on with more: `moothall resume {id} {flag}`"))
             }
+            Pause::Failure(model, found) => {
+                failure::of_pause(self.context, model, found, &self.record.row.run_id)
+            }
             Pause::Question(words) => {
                 CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {words}"))
                     .with_hint(format!("let it go on: `moothall resume {id}`"))
