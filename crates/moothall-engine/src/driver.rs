@@ -97,6 +97,11 @@ impl Pause {
     }
 }
 
+/// What the event of a pause says of a provider that refuses a key, whichever engine pauses.
+pub(crate) fn words_of_refusal(model: &ModelName, failure: &ModelFailure) -> String {
+    format!("{model}: {}", failure.detail)
+}
+
 impl Driver {
     /// A driver for a run that the store knows. The caller holds the run's lock. Children run in
     /// this process.

@@ -10,7 +10,7 @@ use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunI
 use moothall_store::{Commit, JournalEntry, RunState, Store, StoreError, StoredEvent, Wish};
 use tokio::task::JoinSet;
 
-use super::{Pause, now_ms};
+use super::{Pause, now_ms, words_of_refusal};
 use crate::error::EngineError;
 use crate::perform::Performer;
 
@@ -158,7 +158,7 @@ impl Desk {
         let (reason, detail) = match why {
             Pause::Budget(failure) => (PauseReason::Budget, failure.detail.clone()),
             Pause::Failure(model, failure) => {
-                (PauseReason::Failure, format!("{model}: {}", failure.detail))
+                (PauseReason::Failure, words_of_refusal(model, failure))
             }
             Pause::Question(words) => (PauseReason::Question, words.clone()),
             Pause::Person => (PauseReason::Person, "somebody asked for a pause".to_owned()),

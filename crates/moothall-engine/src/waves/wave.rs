@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use super::lookout::Lookout;
 use super::port::{Noted, Stop, Work};
-use crate::driver::{now_ms, state_after};
+use crate::driver::{now_ms, state_after, words_of_refusal};
 use crate::error::EngineError;
 use crate::perform::{Performed, Performer};
 use crate::rooms::Walls;
@@ -176,7 +176,7 @@ impl Called {
         match (self, failure.kind) {
             (Self::Stopped(stop), _) => Self::Stopped(stop),
             (_, FailureKind::OverBudget) => Self::Refused(failure.detail),
-            _ => Self::Stopped(Stop::Failure(format!("{model}: {}", failure.detail))),
+            _ => Self::Stopped(Stop::Failure(words_of_refusal(model, &failure))),
         }
     }
 }

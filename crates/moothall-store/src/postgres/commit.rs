@@ -11,7 +11,7 @@ use super::{Found, Hold, database_error, hold, key};
 use crate::prepared::{Prepared, compare};
 use crate::rows::{self, Record as _, json, to_sql, unsigned};
 use crate::wave::{Changed, Purse};
-use crate::{Begun, JournalEntry, StoreError, StoredEvent, Wish};
+use crate::{Begun, JournalEntry, RunState, StoreError, StoredEvent, Wish};
 
 /// A request to write to a run.
 #[derive(Debug)]
@@ -83,14 +83,15 @@ pub(super) async fn write(
         }
     }
     let changed = purse.close(found.spent.as_deref())?;
-    let state = requests.iter().rev().find_map(|request| request.prepared.commit.state);
+    let said = requests.iter().rev().find_map(|request| request.prepared.commit.state);
+    let state = said.unwrap_or(found.state);
     // Whoever asks again and again for room writes nothing while there is none.
     if answered
         || replies.iter().any(|reply| !reply.stored.is_empty())
-        || state.is_some_and(|state| state != found.state)
+        || state != found.state
         || changed.is_news()
     {
-        update(&mut transaction, run, &found, &replies, requests, changed).await?;
+        update(&mut transaction, run, (&found, state), &replies, requests, changed).await?;
         transaction.commit().await.map_err(database_error)?;
     }
     Ok(replies)
@@ -100,13 +101,12 @@ pub(super) async fn write(
 async fn update(
     connection: &mut PgConnection,
     run: Uuid,
-    found: &Found,
+    (found, state): (&Found, RunState),
     replies: &[Reply],
     requests: &[&Request],
     changed: Changed,
 ) -> Result<(), StoreError> {
     let said = || requests.iter().rev().map(|request| &request.prepared);
-    let state = said().find_map(|prepared| prepared.commit.state).unwrap_or(found.state);
     let last = replies.iter().filter_map(|reply| reply.stored.last()).map(|event| event.seq).max();
     let head = last.map_or(Ok(found.head), to_sql)?;
     sqlx::query(
