@@ -221,11 +221,19 @@ impl Host {
 /// Writes a file of the cache as a whole: beside it, under the name that [`remove_half_written`]
 /// knows, and then over it.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::set_permissions(&fresh, std::fs::Permissions::from_mode(mode))?;
-    fs::rename(&fresh, path)
+
+    let (folder, name) = (path.parent(), path.file_name().unwrap_or_default());
+    // A name of its own for each: two parts of one process may write the same file at once.
+    let mut fresh = tempfile::Builder::new()
+        .prefix(&format!("{}.", name.display()))
+        .suffix(&format!(".{}.new", std::process::id()))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    fresh.write_all(bytes)?;
+    fresh.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+    fresh.persist(path)?;
+    Ok(())
 }
 
 /// Removes files of the cache that processes were writing when they were killed. Best effort.
@@ -233,7 +241,7 @@ fn remove_half_written(cache: &Path) {
     for folder in [cache.to_owned(), cache.join("guest"), cache.join("probes")] {
         let Ok(entries) = fs::read_dir(folder) else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
-            // `NAME.PID.new`, for a moment. One that a process on another host or in another
+            // `NAME.….PID.new`, for a moment. One that a process on another host or in another
             // container writes may look as if nobody did; it is not that old.
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let writer =

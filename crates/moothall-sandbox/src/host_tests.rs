@@ -28,3 +28,18 @@ fn what_a_killed_process_was_writing_is_removed() {
     remove_half_written(cache.path());
     assert_eq!(files.map(|path| path.exists()), [false, false, true, true, true]);
 }
+
+#[test]
+fn a_file_that_many_write_at_once_is_written_for_all_of_them() {
+    let cache = tempfile::tempdir().unwrap();
+    let path = cache.path().join("agent");
+    let bytes = vec![7; 1 << 20];
+    let written = std::thread::scope(|scope| {
+        let writers = [(); 16].map(|()| scope.spawn(|| replace_file(&path, &bytes, 0o755)));
+        writers.map(|writer| writer.join().unwrap().map_err(|error| error.to_string()))
+    });
+    assert_eq!(written, [const { Ok(()) }; 16]);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(left, [path]);
+}

@@ -1,9 +1,9 @@
 //! Contents of drafts by their hash, outside of the workspace, never changed once written.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,18 +49,13 @@ impl Blobs {
         let write = || -> io::Result<()> {
             let parent = path.parent().unwrap_or(&self.folder);
             fs_err::create_dir_all(parent)?;
-            let staged = parent.join(format!(".{}-{}", sha, std::process::id()));
-            let _ = fs_err::remove_file(&staged);
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o400).open(&staged)?;
-            let written = reached(Point::Blob)
-                .and_then(|()| file.write_all(bytes))
-                .and_then(|()| file.sync_all())
-                .and_then(|()| fs_err::rename(&staged, &path));
-            if written.is_err() {
-                let _ = fs_err::remove_file(&staged);
-            }
-            written?;
+            let mut staged = tempfile::Builder::new()
+                .permissions(Permissions::from_mode(0o400))
+                .tempfile_in(parent)?;
+            reached(Point::Blob)?;
+            staged.write_all(bytes)?;
+            staged.as_file().sync_all()?;
+            staged.persist(&path)?;
             fs_err::File::open(parent)?.sync_all()
         };
         write().map_err(DraftError::io("the content cannot be stored"))?;

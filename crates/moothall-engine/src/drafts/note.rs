@@ -3,8 +3,8 @@
 //! A checkpoint that is kept elsewhere shows that nothing before it was rewritten or cut off.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use moothall_core::Sha256Hex;
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
 use super::error::DraftError;
 use super::journal::Head;
@@ -146,16 +147,12 @@ fn key_path(state: &Path) -> PathBuf {
 
 /// Writes a file that only its owner reads, all of it or nothing.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let staged = path.with_extension(format!("{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&staged)?;
-    io::Write::write_all(&mut file, bytes)?;
-    file.sync_all()?;
-    // The first one wins where two processes start at once.
-    let _ = fs_err::hard_link(&staged, path);
-    fs_err::remove_file(staged)
+    let mut staged = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    staged.write_all(bytes)?;
+    staged.as_file().sync_all()?;
+    match staged.persist_noclobber(path) {
+        // The first one wins where two start at once.
+        Err(lost) if lost.error.kind() != io::ErrorKind::AlreadyExists => Err(lost.error),
+        _ => Ok(()),
+    }
 }

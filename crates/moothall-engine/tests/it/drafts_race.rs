@@ -116,3 +116,26 @@ fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
         assert!(saves > 20, "{saves}");
     });
 }
+
+#[test]
+fn many_who_open_a_new_store_at_once_share_its_keys_and_its_contents() {
+    let names: Vec<String> = (0..16).map(|number| format!("file-{number}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "old\n")).collect();
+    let world = World::new(&files);
+    std::thread::scope(|scope| {
+        for name in &names {
+            let world = &world;
+            scope.spawn(move || {
+                let store = world.open();
+                let who = Caller::new(Principal::worker(name.clone()));
+                let (draft, _) = store.request(&who, "t", name, Existing::MayNot).unwrap();
+                let edit = Edit::Content("the same words\n".to_owned());
+                store.write(&who, draft.id, edit, None).unwrap();
+                store.submit(&who, &[draft.id], "").unwrap();
+            });
+        }
+    });
+    let now = |name: &String| fs_err::read_to_string(world.workspace().join(name)).unwrap();
+    assert_eq!(names.iter().map(now).collect::<Vec<_>>(), ["the same words\n"; 16]);
+    verify(&world.state(), None, |_| {}).unwrap();
+}
