@@ -39,6 +39,23 @@ test("a run is asked to wait, and its banner leads to the moves", async ({ page,
   expect(trouble).toEqual([]);
 });
 
+test("a run says that it will wait, until it waits", async ({ page }) => {
+  const server = await Server.make("0.5");
+  try {
+    const run = await startRun(page, server, { moves: 1, rounds: 1, pause_after_moves: true });
+    await page.goto(`${server.url}/runs/${run}`);
+    const tag = page.getByText("Waits after the moves");
+    await expect(tag).toBeVisible();
+    await expect(page.getByRole("link", { name: "Review the moves" })).toBeVisible({ timeout: 20_000 });
+    await expect(tag).toHaveCount(0);
+    await page.getByRole("button", { name: "Let the debates begin" }).click();
+    await untilOver(page, server, run);
+    await expect(tag).toHaveCount(0);
+  } finally {
+    await server.remove();
+  }
+});
+
 test("the banner of a run that waits leads to the moves before they have been read", async ({ page, server }) => {
   const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
   await expect.poll(async () => (await viewOf(page, server, run)).status.state).toBe("paused");

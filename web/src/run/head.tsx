@@ -43,9 +43,7 @@ export function RunHead({
             </Tag>
           )}
           {consult?.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
-          {view.about.pauses_after_moves && !isOver(view.status) && !(consult && reached(consult) >= 3) && (
-            <Tag icon="person">Waits after the moves</Tag>
-          )}
+          {willWait(view) && <Tag icon="person">Waits after the moves</Tag>}
         </Crumb>
         <h1>
           {title}
@@ -58,6 +56,12 @@ export function RunHead({
       </div>
     </div>
   );
+}
+
+/** Whether the run is still on its way to where it waits. Once there, its banner says more. */
+function willWait({ about, consult, status }: RunView): boolean {
+  if (!about.pauses_after_moves || isOver(status) || status.state === "paused") return false;
+  return !consult || reached(consult) <= 3;
 }
 
 export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {

@@ -339,7 +339,8 @@ fn processes(marker: &str) -> usize {
 fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() {
     let world = real_sandbox::world()
         .with("MOOTHALL_LOG__LEVEL", "debug")
-        .with("MOOTHALL_LOG__FORMAT", "json");
+        .with("MOOTHALL_LOG__FORMAT", "json")
+        .with("MOOTHALL_ISOLATION__ENGINE", "runc");
     let (short, long) = (uuid::Uuid::now_v7().to_string(), uuid::Uuid::now_v7().to_string());
     let fake = Fake::start();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -353,8 +354,8 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let (machine, engine) = Machine::of(world).and_cluster(&["--config", "fake.toml"]);
     let run = |task: &str, more: &[&str]| {
         let usual = ["run", "--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
-        let on = ["--isolation", "runc", "--engine", &engine, task];
-        let mut command = machine.0.command(&[&usual, &on, more].concat());
+        let on = ["--engine", &engine, task];
+        let mut command = machine.0.command(&[&usual[..], &on, more].concat());
         command.stderr(Stdio::null()).spawn().unwrap()
     };
 
@@ -385,4 +386,18 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let second = machine.0.ran(&["run"], second.wait_with_output().unwrap());
     assert_eq!(second.code, Some(130), "{second}");
     assert_eq!(calls.load(Ordering::SeqCst), 2);
+    // A program of somebody in a browser goes the same way.
+    let server = Server::start(&machine.0, &["--engine", &engine]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let primes = json!({
+            "workflow": "reflexion", "task": "print the first 5 primes", "expect_regex": "11$",
+        });
+        let run = server.begin(&primes).await;
+        let text = server.get(&format!("/api/runs/{run}/events")).await.text().await.unwrap();
+        assert_eq!(frames(&text).last().unwrap().name, "run_finished");
+        let view = server.json(&format!("/api/runs/{run}")).await;
+        let ends = (&view["status"]["state"], &view["status"]["verdict"]);
+        assert_eq!(ends, (&json!("complete"), &json!("pass")), "{view:#}");
+    });
 }

@@ -71,7 +71,12 @@ impl Server {
             "workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 2, "isolation": "none",
         });
         wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let answer = self.post("/api/runs", &wanted).await;
+        self.begin(&wanted).await
+    }
+
+    /// Starts a run and returns its id.
+    pub(crate) async fn begin(&self, wanted: &Value) -> String {
+        let answer = self.post("/api/runs", wanted).await;
         assert_eq!(answer.status(), StatusCode::CREATED);
         let started: Value = body(answer).await;
         started["run_id"].as_str().unwrap().to_owned()
