@@ -229,7 +229,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Res
     let mut fresh = tempfile::Builder::new()
         .prefix(&format!("{}.", name.display()))
         .suffix(&format!(".{}.new", std::process::id()))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        .tempfile_in(folder.unwrap_or_else(|| Path::new(".")))?;
     fresh.write_all(bytes)?;
     fresh.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
     fresh.persist(path)?;

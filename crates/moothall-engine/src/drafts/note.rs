@@ -147,7 +147,7 @@ fn key_path(state: &Path) -> PathBuf {
 
 /// Writes a file that only its owner reads, all of it or nothing.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut staged = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    let mut staged = NamedTempFile::new_in(path.parent().unwrap_or_else(|| Path::new(".")))?;
     staged.write_all(bytes)?;
     staged.as_file().sync_all()?;
     match staged.persist_noclobber(path) {
