@@ -4,9 +4,10 @@
 //! Everything here can be deleted at any time, by anyone. What was read is compared with its name,
 //! so a broken or foreign file is never used.
 
-use std::io;
+use std::fs::Permissions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use moothall_core::Sha256Hex;
 use serde::{Deserialize, Serialize};
@@ -99,14 +100,14 @@ fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
 
 /// Whole or not at all: others may write the same file at the same time.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
     fs_err::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let fresh = folder.join(format!(".{name}.{}-{number}", std::process::id()));
-    fs_err::write(&fresh, bytes)?;
-    fs_err::rename(&fresh, path)
+    let mut fresh = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666)) // less what the user's mask takes
+        .tempfile_in(folder)?;
+    fresh.write_all(bytes)?;
+    fresh.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
