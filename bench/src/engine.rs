@@ -29,7 +29,7 @@ use self::bare::{Bare, Plan};
 use self::ours::Ours;
 use self::trial::{LATENCY, MOVES, Trial};
 use crate::servers::{Postgres, Restate, Running, start};
-use crate::{machine, say};
+use crate::{Size, machine, say};
 
 /// Connections of each worker: the default of the product.
 const CONNECTIONS: u32 = 8;
@@ -43,9 +43,8 @@ const DATABASE: &str = "MOOTHALL_BENCH_DATABASE";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Fewer repetitions and runs
-    #[arg(long)]
-    short: bool,
+    #[command(flatten)]
+    size: Size,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -71,7 +70,7 @@ enum Way {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let (repeats, runs) = if args.short { (3, 2) } else { (7, 10) };
+    let (one_repeats, many_repeats, runs) = args.size.pick((1, 1, 1), (7, 3, 10));
     say(&format!("engine benchmark on {}", machine::description()));
     tokio::runtime::Runtime::new()?.block_on(async {
         let scene = Scene::new().await?;
@@ -80,10 +79,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             scene.measure(way, 1, MOVES).await?;
         }
         scene.same_rows().await?;
-        let one = scene.compare(repeats, 1, 1).await?;
+        let one = scene.compare(one_repeats, 1, 1).await?;
         one.say("one debate");
-        let many = scene.compare(3, runs, MOVES).await?;
+        let many = scene.compare(many_repeats, runs, MOVES).await?;
         many.say(&format!("{} debates at once, {runs} runs of {MOVES}", runs * MOVES));
+        if args.size.smoke {
+            return Ok(());
+        }
         one.judge()?;
         many.judge()
     })

@@ -18,13 +18,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::{machine, say};
+use crate::{Size, machine, say};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Fewer viewers and runs
-    #[arg(long)]
-    short: bool,
+    #[command(flatten)]
+    size: Size,
     /// The product
     #[arg(long)]
     program: PathBuf,
@@ -39,10 +38,10 @@ struct Load {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let load = match args.short {
-        true => Load { viewers: 500, runs: 20, p99: Duration::from_secs(3) },
-        false => Load { viewers: 2_000, runs: 200, p99: Duration::from_secs(3) },
-    };
+    let load = args.size.pick(
+        Load { viewers: 50, runs: 4, p99: Duration::MAX },
+        Load { viewers: 2_000, runs: 200, p99: Duration::from_secs(3) },
+    );
     say(&format!("load benchmark on {}", machine::description()));
     open_many_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -1,5 +1,5 @@
 //! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of
-//! them.
+//! them; `--smoke` uses the debug build of the tests.
 
 mod consult;
 mod engine;
@@ -41,6 +41,20 @@ enum Bench {
     Scale(scale::Args),
     /// Commits a second of a store in PostgreSQL, beside SQLite
     Store(store::Args),
+}
+
+/// How much a benchmark does.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Size {
+    /// Run the smallest case that uses every part of the benchmark, and check no threshold
+    #[arg(long)]
+    smoke: bool,
+}
+
+impl Size {
+    fn pick<T>(self, smoke: T, full: T) -> T {
+        if self.smoke { smoke } else { full }
+    }
 }
 
 fn main() -> ExitCode {

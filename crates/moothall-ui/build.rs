@@ -48,7 +48,10 @@ fn main() -> Result<()> {
 fn watch_stamp(out: &Path) -> Result<()> {
     let target = out
         .ancestors()
-        .find(|folder| folder.join("CACHEDIR.TAG").exists())
+        // Cargo tags only directories that it made itself.
+        .find(|folder| {
+            ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|name| folder.join(name).exists())
+        })
         .context("no target folder above OUT_DIR")?;
     let stamp = target.join(STAMP);
     if !stamp.exists() {

@@ -2,10 +2,9 @@
 # Asks a server everything that its own document of the API allows, and much that it does not (schemathesis): no answer may be a failure of ours, and
 # every answer must be of the form that the document says. Streams are left out: they do not end.
 #
-#   tools/api-check/run.sh PROGRAM FOLDER    PROGRAM is moothall; FOLDER keeps the tool between two runs
+#   tools/api-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER keeps the tool between two runs
 set -euo pipefail
 
-program=$(realpath "$1")
 mkdir -p "$2"
 tool=$(realpath "$2")/schemathesis
 wanted=$(dirname "${BASH_SOURCE[0]}")/requirements.txt
@@ -14,6 +13,8 @@ if ! cmp --silent "$wanted" "$tool/requirements.txt"; then
     "$tool/bin/pip" install --quiet --requirement "$wanted"
     cp "$wanted" "$tool/requirements.txt"
 fi
+[[ $1 != --install-only ]] || exit 0
+program=$(realpath "$1")
 
 scratch=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT

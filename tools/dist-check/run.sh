@@ -25,14 +25,14 @@ cd "$made"
 sha256sum --check --strict --quiet SHA256SUMS
 listed=$(sed 's/^[0-9a-f]* [ *]//' SHA256SUMS | sort)
 [[ $listed == "$(find . -mindepth 1 ! -name SHA256SUMS -printf '%P\n' | sort)" ]] || fail "SHA256SUMS does not list every file"
-for name in moothall Containerfile LICENSE-APACHE LICENSE-MIT; do
+for name in moothall moothall-pdf Containerfile LICENSE-APACHE LICENSE-MIT; do
     [[ -f $name ]] || fail "$name is missing"
 done
 
-cp moothall "$scratch/empty"
+cp moothall moothall-pdf "$scratch/empty"
 cd "$scratch/empty"
-echo "-- $(moothall --version), alone in an empty folder"
-foreign=$(ldd moothall | awk '{ print $1 }' | grep --invert-match --extended-regexp '^(linux-vdso|libc|libm|libgcc_s|/lib64/ld-linux-x86-64)\.so' || true)
+echo "-- $(moothall --version), $(stat --format %s moothall) bytes, and $(./moothall-pdf --version), $(stat --format %s moothall-pdf) bytes"
+foreign=$(ldd moothall moothall-pdf | awk '/=>|^\t/ { print $1 }' | grep --invert-match --extended-regexp '^(linux-vdso|libc|libm|libgcc_s|/lib64/ld-linux-x86-64)\.so' || true)
 [[ -z $foreign ]] || fail "it needs libraries that not every Linux has: $foreign"
 
 walls=()
@@ -54,6 +54,17 @@ class=$(sed --quiet 's/.*debated in class \([a-z-]*\).*/\1/p' told)
 echo "debated in class $class"
 [[ -s memo.md ]] || fail "there is no memo"
 [[ ${#walls[@]} -gt 0 || $class != none ]] || fail "the debates had no sandbox: $(<told)"
+
+echo "-- the memo as PDF"
+moothall report "$(moothall runs --json | sed --quiet 's/.*"run_id": "\([^"]*\)".*/\1/p' | head --lines 1)" --format pdf --out memo.pdf
+[[ $(head --bytes 5 memo.pdf) == %PDF- ]] || fail "memo.pdf is not a PDF"
+
+echo "-- \`moothall --help\` starts in less than 10 ms"
+started=$(date +%s%N)
+for _ in {1..20}; do moothall --help >/dev/null; done
+help_ms=$((($(date +%s%N) - started) / 20000000))
+echo "$help_ms ms"
+((help_ms < 10)) || fail "it takes $help_ms ms"
 
 echo "-- the server and its pages"
 export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 # nothing of this leaves the machine

@@ -2,10 +2,9 @@
 # Tries `moothall mcp` with clients that others wrote: the inspector of the Model Context Protocol and its Python client. Every era of the protocol over
 # every transport; the schemas by the inspector's strict rules; the calls of the sandbox draft pattern; a person who decides in a form of the client.
 #
-#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall; FOLDER keeps the clients between two runs
+#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER keeps the clients between two runs
 set -euo pipefail
 
-program=$(realpath "$1")
 mkdir -p "$2"
 folder=$(realpath "$2")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,6 +20,8 @@ if ! cmp --silent "$here/requirements.txt" "$folder/venv/requirements.txt"; then
     "$folder/venv/bin/pip" install --quiet --requirement "$here/requirements.txt"
     cp "$here/requirements.txt" "$folder/venv/requirements.txt"
 fi
+[[ $1 != --install-only ]] || exit 0
+program=$(realpath "$1")
 export PATH="$folder/node_modules/node/bin:$PATH"
 
 scratch=$(mktemp -d)

@@ -12,7 +12,7 @@ interface Chunk {
   css?: string[];
 }
 
-const dist = new URL("../dist/", import.meta.url).pathname;
+const dist = directory();
 const KB = 1000;
 
 const manifestPath = join(dist, "manifest.json");
@@ -54,6 +54,12 @@ for (const [what, bytes, most] of budgets) {
 const foreign = files.filter((file) => /\.(js|css|html)$/.test(file)).flatMap(foreignAddresses);
 for (const found of foreign) process.stdout.write(`loads from elsewhere: ${found}\n`);
 process.exitCode = over || foreign.length > 0 ? 1 : 0;
+
+function directory(): string {
+  const given = process.argv[2];
+  if (given === undefined) throw new Error("usage: finish.ts DIRECTORY");
+  return given;
+}
 
 /** A chunk and everything that must be there before it runs. */
 function reach(entries: string[]): Set<string> {

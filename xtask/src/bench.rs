@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::shell;
+use crate::guest;
+use crate::shell::{self, text};
 
 /// One variant per benchmark; the variant's name is the NAME, here and in `bench/`.
 #[derive(Debug, Subcommand)]
@@ -32,86 +33,72 @@ pub(crate) enum Bench {
 
 #[derive(Debug, Args)]
 pub(crate) struct Length {
-    /// Fewer calls, and fails only when the promise is broken by a wide margin
+    /// Run the smallest case from the debug build that the tests use, and check no threshold
     #[arg(long)]
-    short: bool,
+    smoke: bool,
 }
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    match bench {
-        Bench::Consult(length) => consult(length),
-        Bench::Engine(length) => engine(length),
-        Bench::Gate(length) => measure("gate", length, &[]),
-        Bench::Gateway(length) => measure("gateway", length, &[]),
-        Bench::Load(length) => load(length),
-        Bench::Sandbox(length) => sandbox(length),
-        Bench::Scale(length) => scale(length),
-        Bench::Store(length) => store(length),
-        Bench::Secrets => secrets(),
-    }
-}
-
-fn measure(name: &str, length: &Length, more: &[&str]) -> Result<()> {
-    let mut command_line = vec![
-        "cargo",
-        "run",
-        "--quiet",
-        "--locked",
-        "--profile",
-        "measure",
-        "-p",
-        "moothall-bench",
-        "--",
-        name,
-    ];
-    if length.short {
-        command_line.push("--short");
-    }
-    command_line.extend(more);
-    shell::run(&shell::root()?, &command_line)
-}
-
-/// The peer is made once, beside the build.
-fn consult(length: &Length) -> Result<()> {
     let root = shell::root()?;
-    shell::run(&root, &["cargo", "xtask", "guest"])?;
-    let folder = shell::target_dir(&root).join("langgraph");
+    match bench {
+        Bench::Consult(length) => {
+            let python = install_peer(&root)?;
+            measure(&root, "consult", length, &["--python", &python])
+        }
+        Bench::Engine(length) => {
+            install_servers(&root)?;
+            measure(&root, "engine", length, &[])
+        }
+        Bench::Gate(length) => measure(&root, "gate", length, &[]),
+        Bench::Gateway(length) => measure(&root, "gateway", length, &[]),
+        Bench::Load(length) => measure(&root, "load", length, &["--program", PRODUCT]),
+        Bench::Sandbox(length) => measure(&root, "sandbox", length, &["--moothall", PRODUCT]),
+        Bench::Scale(length) => {
+            install_servers(&root)?;
+            // The plot of the book is made by a whole run only.
+            let plot = ["--program", PRODUCT, "--plot", "docs/src/scaling.svg"];
+            measure(&root, "scale", length, if length.smoke { &plot[..2] } else { &plot })
+        }
+        Bench::Store(length) => {
+            shell::run(&root, &["bash", "tools/postgres/up.sh", "--install-only"])?;
+            measure(&root, "store", length, &[])
+        }
+        Bench::Secrets => secrets(&root),
+    }
+}
+
+/// Stands for the path of the product in the arguments of a benchmark.
+const PRODUCT: &str = "PRODUCT";
+
+/// Builds the benchmarks and the product they start, always both, so that all benchmarks share one
+/// build; then runs one.
+fn measure(root: &Path, name: &str, length: &Length, more: &[&str]) -> Result<()> {
+    guest::run()?;
+    let profile = if length.smoke { "dev" } else { "measure" };
+    let made = shell::build(root, profile, &["moothall", "moothall-bench"])?;
+    let [bench, product] = [made.join("moothall-bench"), made.join("moothall")];
+    let (bench, product) = (text(&bench)?, text(&product)?);
+    let mut command_line = vec![bench, name];
+    if length.smoke {
+        command_line.push("--smoke");
+    }
+    command_line.extend(more.iter().map(|word| if *word == PRODUCT { product } else { word }));
+    shell::run(root, &command_line)
+}
+
+/// Makes the Python environment of the peer beside the build, once, and returns its interpreter.
+fn install_peer(root: &Path) -> Result<String> {
+    let folder = shell::target_dir(root).join("langgraph");
     let python = folder.join("bin/python");
-    let path = python.to_str().context("the target folder's name is not text")?;
+    let python = text(&python)?;
     let wanted = root.join("bench/langgraph/requirements.txt");
     let made = folder.join("requirements.txt");
     if fs_err::read(&wanted)? != fs_err::read(&made).unwrap_or_default() {
-        let target = folder.to_str().context("the target folder's name is not text")?;
-        shell::run(&root, &["python3", "-m", "venv", "--clear", target])?;
-        let packages = wanted.to_str().context("the folder's name is not text")?;
-        shell::run(&root, &[path, "-m", "pip", "install", "--quiet", "-r", packages])?;
+        shell::run(root, &["python3", "-m", "venv", "--clear", text(&folder)?])?;
+        shell::run(root, &[python, "-m", "pip", "install", "--quiet", "-r", text(&wanted)?])?;
         fs_err::copy(&wanted, &made)?;
     }
-    measure("consult", length, &["--python", path])
-}
-
-fn load(length: &Length) -> Result<()> {
-    with_product("load", length, &[])
-}
-
-/// The plot of the book is made by a whole run only.
-fn scale(length: &Length) -> Result<()> {
-    let root = shell::root()?;
-    install_servers(&root)?;
-    match length.short {
-        true => with_product("scale", length, &[]),
-        false => with_product("scale", length, &["--plot", "docs/src/scaling.svg"]),
-    }
-}
-
-fn engine(length: &Length) -> Result<()> {
-    install_servers(&shell::root()?)?;
-    measure("engine", length, &[])
-}
-
-fn store(length: &Length) -> Result<()> {
-    shell::run(&shell::root()?, &["bash", "tools/postgres/up.sh", "--install-only"])?;
-    measure("store", length, &[])
+    Ok(python.to_owned())
 }
 
 fn install_servers(root: &Path) -> Result<()> {
@@ -119,49 +106,13 @@ fn install_servers(root: &Path) -> Result<()> {
     shell::run(root, &["bash", "tools/restate/up.sh", "--install-only"])
 }
 
-/// It starts the product as a user does. A short run takes the builds that the tests use.
-fn with_product(name: &str, length: &Length, more: &[&str]) -> Result<()> {
-    let root = shell::root()?;
-    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
-    let packages = ["-p", "moothall", "-p", "moothall-bench"];
-    let build = [&["cargo", "build", "--quiet", "--locked", "--profile", profile], &packages[..]];
-    shell::run(&root, &build.concat())?;
-    let made = shell::target_dir(&root).join(folder);
-    let (bench, program) = (made.join("moothall-bench"), made.join("moothall"));
-    let path = |path: &Path| -> Result<String> {
-        Ok(path.to_str().context("the target folder's name is not text")?.to_owned())
-    };
-    let (bench, program) = (path(&bench)?, path(&program)?);
-    let mut command_line = vec![bench.as_str(), name, "--program", program.as_str()];
-    if length.short {
-        command_line.push("--short");
-    }
-    command_line.extend(more);
-    shell::run(&root, &command_line)
-}
-
-/// It also starts the product as a user does. A short run takes the build that the tests use: an
-/// optimised one takes minutes to make.
-fn sandbox(length: &Length) -> Result<()> {
-    let root = shell::root()?;
-    shell::run(&root, &["cargo", "xtask", "guest"])?;
-    let (profile, folder) = if length.short { ("dev", "debug") } else { ("measure", "measure") };
-    let build = ["cargo", "build", "--quiet", "--locked", "--profile", profile, "-p", "moothall"];
-    shell::run(&root, &build)?;
-    let product = shell::target_dir(&root).join(folder).join("moothall");
-    let product = product.to_str().context("the target folder's name is not text")?;
-    measure("sandbox", length, &["--moothall", product])
-}
-
-/// The other scanners want a newer compiler than ours: `bench/secrets` is a workspace of its own.
-fn secrets() -> Result<()> {
-    let root = shell::root()?;
-    shell::require_nightly(&root)?;
-    let folder = shell::target_dir(&root).join("secrets");
-    let folder = folder.to_str().context("the target folder's name is not text")?;
+/// The other scanners need a newer compiler than ours, so `bench/secrets` is a workspace of its own.
+fn secrets(root: &Path) -> Result<()> {
+    shell::require_nightly(root)?;
+    let folder = shell::target_dir(root).join("secrets");
     let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
-    let place = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", folder];
-    shell::run(&root, &[&cargo[..], &place].concat())
+    let place = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", text(&folder)?];
+    shell::run(root, &[&cargo[..], &place].concat())
 }
 
 /// The names that `bench:NAME` may use.

@@ -1,7 +1,7 @@
 //! `cargo xtask codegen`: writes the committed files that a program can write better than a person.
 //!
-//! A generated file is a path and a command line whose stdout is the file. tidy's `generated` rule
-//! runs the same commands and compares. What only a test can see (the types of the web UI, runs to
+//! A generated file is a path and a page that `moothall docs` prints. tidy's `generated` rule asks
+//! for the same pages and compares. What only a test can see (the types of the web UI, runs to
 //! test it with) is written by that test: it writes where `MOOTHALL_CODEGEN` is set, else it compares.
 
 use std::path::Path;
@@ -10,41 +10,32 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// A committed file and the command that prints it.
+/// A committed file and what to ask of `moothall docs` for it.
 #[derive(Debug)]
 pub(crate) struct Generated {
     pub(crate) path: &'static str,
-    command: &'static [&'static str],
+    page: &'static str,
 }
 
 /// To add a generated file, add a row.
 pub(crate) const GENERATED: &[Generated] = &[
-    Generated {
-        path: "docs/src/reference/cli.md",
-        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "cli"],
-    },
-    Generated {
-        path: "docs/src/reference/config.md",
-        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "config"],
-    },
-    Generated {
-        path: "docs/src/reference/models.md",
-        command: &["cargo", "run", "--quiet", "--locked", "-p", "moothall", "--", "docs", "models"],
-    },
+    Generated { path: "docs/src/reference/cli.md", page: "cli" },
+    Generated { path: "docs/src/reference/config.md", page: "config" },
+    Generated { path: "docs/src/reference/models.md", page: "models" },
 ];
 
 /// Tests that write files, in this order: some read what others wrote.
-const WRITTEN_BY_TESTS: &[&[&str]] = &[
-    &["cargo", "test", "--quiet", "--locked", "-p", "moothall", "--test", "it", "web_fixtures"],
-    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "web_fixtures"],
-    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-core", "--lib", "generated_tests"],
-    &["cargo", "test", "--quiet", "--locked", "-p", "moothall-server", "--lib", "generated_tests"],
+const WRITTEN_BY_TESTS: &[&str] = &[
+    "package(=moothall) & binary(=it) & test(web_fixtures)",
+    "package(=moothall-core) & test(web_fixtures)",
+    "kind(lib) & test(generated_tests)",
 ];
 
 impl Generated {
     /// The file's text as it should be.
     pub(crate) fn produce(&self, root: &Path) -> Result<String> {
-        shell::read(root, self.command)
+        let program = shell::build(root, "dev", &["moothall"])?.join("moothall");
+        shell::read(root, &[shell::text(&program)?, "docs", self.page])
     }
 }
 
@@ -64,7 +55,8 @@ pub(crate) fn run() -> Result<()> {
         shell::say(&format!("written   {}", generated.path));
     }
     for test in WRITTEN_BY_TESTS {
-        shell::run_with(&root, test, &[("MOOTHALL_CODEGEN", "1")])?;
+        let nextest = ["cargo", "nextest", "run", "--workspace", "--locked", "-E", test];
+        shell::run_with(&root, &nextest, &[("MOOTHALL_CODEGEN", "1")])?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what a user downloads: one program with the agent and the web interface inside,
-//! the images as one file, a container file, licences, and the hashes of all of them.
+//! `cargo xtask dist`: what a user downloads: the program with the guest agent and the web UI inside, the
+//! program for PDFs, the images as one file, a container file, licences, and the hashes of all of them.
 //! `--check` and `--container` try what it made, as its new owner would.
 
 use std::fs::Permissions;
@@ -9,13 +9,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use clap::Args as ClapArgs;
 
-use crate::shell;
+use crate::{guest, shell, web};
 
 /// What lies beside the program, as it is in the repository.
 const BESIDE: [&str; 5] =
     ["deploy/Containerfile", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-const NOT_TEXT: &str = "the target folder's name is not text";
+/// The product and the program it starts for PDFs.
+const PROGRAMS: [&str; 2] = ["moothall", "moothall-pdf"];
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -32,11 +33,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let root = shell::root()?;
-    let folder = shell::target_dir(&root).join("dist");
+    let folder = shell::target_dir(&root).join("package");
     if !args.check && !args.container {
         return make(&root, &folder, args);
     }
-    let made = folder.to_str().context(NOT_TEXT)?;
+    let made = shell::text(&folder)?;
     for (wanted, script) in [(args.check, "run.sh"), (args.container, "container.sh")] {
         if wanted {
             shell::run(&root, &["bash", &format!("tools/dist-check/{script}"), made])?;
@@ -46,38 +47,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn make(root: &Path, folder: &Path, args: &Args) -> Result<()> {
-    shell::run(root, &["cargo", "xtask", "guest"])?;
-    shell::run(root, &["cargo", "xtask", "web"])?;
-    // A program without either of them is not what a user should get.
-    let build = [
-        "env",
-        "MOOTHALL_REQUIRE_GUEST=1",
-        "MOOTHALL_REQUIRE_UI=1",
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "moothall",
-    ];
-    shell::run(root, &build)?;
+    guest::run()?;
+    web::run(&web::Args::default())?;
+    let mut build = vec!["cargo", "build", "--locked", "--profile", "dist"];
+    build.extend(PROGRAMS.iter().flat_map(|name| ["--package", name]));
+    // A program without its guest agent or web UI must not be published.
+    let required = [("MOOTHALL_REQUIRE_GUEST", "1"), ("MOOTHALL_REQUIRE_UI", "1")];
+    shell::run_with(root, &build, &required)?;
     if folder.exists() {
         fs_err::remove_dir_all(folder)?;
     }
     fs_err::create_dir_all(folder)?;
-    let built = shell::target_dir(root).join("release/moothall");
-    let program = folder.join("moothall");
-    let [built, program] = [&built, &program].map(|path| path.to_str().context(NOT_TEXT));
-    let (built, program) = (built?, program?);
-    // A third of its size without the lines of the source; a backtrace still names functions.
-    shell::run(root, &["strip", "--strip-debug", "-o", program, built])?;
+    let built = shell::target_dir(root).join("dist");
+    for program in PROGRAMS {
+        fs_err::copy(built.join(program), folder.join(program))?;
+    }
     for path in BESIDE {
         let name = Path::new(path).file_name().context("a path without a name")?;
         fs_err::copy(root.join(path), folder.join(name))?;
     }
     if !args.no_images {
-        let bundle = folder.join("images.tar");
-        let bundle = bundle.to_str().context(NOT_TEXT)?;
+        let (program, bundle) = (folder.join("moothall"), folder.join("images.tar"));
+        let (program, bundle) = (shell::text(&program)?, shell::text(&bundle)?);
         shell::run(root, &[program, "image", "build"])?;
         shell::run(root, &[program, "image", "export", "--out", bundle])?;
         // It was made for its owner's eyes, and whoever installs it or is in the container is another.

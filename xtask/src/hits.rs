@@ -14,7 +14,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let rounds = format!("MOOTHALL_TEST_DEBATE_ROUNDS={}", args.rounds);
-    let test = "local_model::reads_most_of_a_debates_prompts_from_its_cache";
-    shell::run_tests(&shell::root()?, "moothall-models", &rounds, &["--exact", test])
+    let test = "test(=local_model::reads_most_of_a_debates_prompts_from_its_cache)";
+    let rounds = args.rounds.to_string();
+    shell::run_tests(&shell::root()?, "MOOTHALL_TEST_DEBATE_ROUNDS", &rounds, test)
 }

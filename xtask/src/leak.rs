@@ -4,9 +4,9 @@
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
-use crate::shell;
+use crate::{guest, shell};
 
-const TEST: &str = "real_leak::executions_and_killed_owners_leave_nothing_behind";
+const TEST: &str = "test(=real_leak::executions_and_killed_owners_leave_nothing_behind)";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let root = shell::root()?;
-    shell::run(&root, &["cargo", "xtask", "guest"])?;
-    let size = format!("MOOTHALL_TEST_LEAK={} {} {}", args.executions, args.kills, args.seed);
-    shell::run_tests(&root, "moothall-sandbox", &size, &["--exact", TEST])
+    guest::run()?;
+    let size = format!("{} {} {}", args.executions, args.kills, args.seed);
+    shell::run_tests(&root, "MOOTHALL_TEST_LEAK", &size, TEST)
 }

@@ -1,5 +1,5 @@
-//! The project's own tasks. `cargo xtask check` is what to run before a commit; `.ci/run` is the
-//! whole gate.
+//! The project's own tasks. `cargo xtask ci` is what to run before a commit; `.ci/run` is the whole
+//! gate.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,9 @@ use clap::Parser;
 mod bench;
 mod book;
 mod chaos;
-mod check;
+mod ci;
 mod codegen;
+mod compilations;
 mod dist;
 mod fuzz;
 mod guest;
@@ -26,9 +27,9 @@ mod web;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// What to run before a commit: format, clippy, tests, doctests, tidy. Stops at the first
-    /// failure.
-    Check,
+    /// Run format, clippy, tests and tidy; with `--changed` only what a change can break
+    #[command(alias = "check")]
+    Ci(ci::Args),
     /// House rules that no other tool checks: crate edges, core's purity, file length, fresh files,
     /// links.
     Tidy(tidy::Args),
@@ -36,6 +37,8 @@ enum Task {
     Codegen,
     /// Builds the book into the target folder.
     Book,
+    /// Show what a gate run compiled, how long it took and what was compiled more than once
+    Compilations(compilations::Args),
     /// Measures a promise of SPECIFICATION.md.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -61,10 +64,11 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Task::parse() {
-        Task::Check => check::run(),
+        Task::Ci(args) => ci::run(&args),
         Task::Tidy(args) => tidy::run(&args),
         Task::Codegen => codegen::run(),
         Task::Book => book::run(),
+        Task::Compilations(args) => compilations::run(&args),
         Task::Bench(bench) => bench::run(&bench),
         Task::Load(length) => bench::run(&bench::Bench::Load(length)),
         Task::Fuzz(args) => fuzz::run(&args),

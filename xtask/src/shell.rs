@@ -6,15 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The workspace's root folder.
-///
-/// `cargo run` tells where it found the manifest; the compiled-in path is for a binary started by
-/// hand.
+/// The root of the workspace that the working directory is in. Not the compiled-in path: clones that
+/// share a target directory share this program.
 pub(crate) fn root() -> Result<PathBuf> {
-    let manifest = std::env::var("CARGO_MANIFEST_DIR")
-        .unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
-    let root = Path::new(&manifest).parent().context("xtask's folder has no parent")?;
-    Ok(root.to_path_buf())
+    let here = std::env::current_dir()?;
+    let root = here.ancestors().find(|folder| folder.join("xtask/Cargo.toml").is_file());
+    Ok(root.context("this is not inside the workspace")?.to_path_buf())
 }
 
 /// Where builds go. Same answer as cargo's for the two ways this project sets it.
@@ -43,12 +40,30 @@ pub(crate) fn run_with(
     Ok(())
 }
 
-/// Runs tests of a package's `it` in the terminal, with a variable that says how long they are.
-pub(crate) fn run_tests(root: &Path, package: &str, size: &str, filter: &[&str]) -> Result<()> {
-    let mut command_line = vec!["env", size, "cargo", "test", "--quiet", "--locked", "-p", package];
-    command_line.extend(["--test", "it", "--", "--nocapture"]);
-    command_line.extend(filter);
-    run(root, &command_line)
+/// Runs tests that a filter of nextest selects, with a variable that says how long they are, and
+/// shows what they print.
+///
+/// It names the whole workspace, as everything here does: `-p` would select other features of shared
+/// dependencies and compile most of them again.
+pub(crate) fn run_tests(root: &Path, variable: &str, size: &str, filter: &str) -> Result<()> {
+    let nextest = ["cargo", "nextest", "run", "--workspace", "--locked", "--profile", "long"];
+    let command_line = [&nextest[..], &["--no-capture", "-E", filter]].concat();
+    run_with(root, &command_line, &[(variable, size)])
+}
+
+/// Builds programs of the workspace and returns the directory they are in. Like [`run_tests`], it
+/// names the whole workspace.
+pub(crate) fn build(root: &Path, profile: &str, programs: &[&str]) -> Result<PathBuf> {
+    let mut command_line = vec!["cargo", "build", "--quiet", "--locked", "--workspace"];
+    command_line.extend(["--profile", profile]);
+    command_line.extend(programs.iter().flat_map(|name| ["--bin", name]));
+    run(root, &command_line)?;
+    Ok(target_dir(root).join(if profile == "dev" { "debug" } else { profile }))
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("`{}` is not UTF-8", path.display()))
 }
 
 /// Runs a command and returns what it printed; its error output is part of the error.

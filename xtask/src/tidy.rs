@@ -15,7 +15,7 @@ use crate::{bench, shell};
 
 mod agents_length;
 mod core_purity;
-mod edges;
+pub(crate) mod edges;
 mod file_length;
 mod generated;
 mod links;

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::shell;
 
 /// What to do with the web interface. Without a flag: build it.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 pub(crate) struct Args {
     /// Format, lint, types and unit tests instead of a build.
     #[arg(long)]
@@ -28,24 +28,72 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let root = shell::root()?;
+    if args.check {
+        return check(&root);
+    }
     let web = root.join("web");
     install(&web)?;
-    if args.check {
-        node(&web, &["@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."])?;
-        node(&web, &["typescript/bin/tsc", "--noEmit"])?;
-        return node(&web, &["vitest/vitest.mjs", "run"]);
-    }
     if args.e2e || args.gallery {
         return browser(&root, &web, args);
     }
-    node(&web, &["vite/bin/vite.js", "build", "--logLevel", "warn"])?;
-    run_node(&web, &[web.join("tools/finish.ts")], &[])?;
-    // The build script of `moothall-ui` watches this file, which exists even where nothing is built.
-    let stamp = shell::target_dir(&root).join("ui");
-    fs_err::create_dir_all(&stamp)?;
-    fs_err::write(stamp.join("built"), "")?;
-    shell::say(&web.join("dist").display().to_string());
+    build(&root, &web)
+}
+
+/// Format, lint, types and unit tests.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let web = root.join("web");
+    install(&web)?;
+    node(&web, &["@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."])?;
+    node(&web, &["typescript/bin/tsc", "--noEmit"])?;
+    node(&web, &["vitest/vitest.mjs", "run"])
+}
+
+/// Builds beside `web/dist` and copies only what differs: cargo compiles the server and everything
+/// above it again when a file there has a new time.
+fn build(root: &Path, web: &Path) -> Result<()> {
+    let folder = shell::target_dir(root).join("ui");
+    fs_err::create_dir_all(&folder)?;
+    let built = folder.join("dist");
+    let vite = ["vite/bin/vite.js", "build", "--logLevel", "warn", "--emptyOutDir", "--outDir"];
+    node(web, &[&vite[..], &[shell::text(&built)?]].concat())?;
+    run_node(web, &[web.join("tools/finish.ts"), built.clone()], &[])?;
+    let dist = web.join("dist");
+    if mirror(&built, &dist)? {
+        // The build script of `moothall-ui` watches this file, which exists even before the first
+        // build.
+        fs_err::write(folder.join("built"), "")?;
+    }
+    shell::say(&dist.display().to_string());
     Ok(())
+}
+
+/// Makes `to` a copy of `from` and returns whether anything changed. Files with the same bytes keep
+/// their modification time.
+fn mirror(from: &Path, to: &Path) -> Result<bool> {
+    fs_err::create_dir_all(to)?;
+    let mut changed = false;
+    for entry in fs_err::read_dir(to)? {
+        let entry = entry?;
+        let source = from.join(entry.file_name());
+        if !source.exists() {
+            match entry.file_type()?.is_dir() {
+                true => fs_err::remove_dir_all(entry.path())?,
+                false => fs_err::remove_file(entry.path())?,
+            }
+            changed = true;
+        }
+    }
+    for entry in fs_err::read_dir(from)? {
+        let entry = entry?;
+        let (source, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            changed |= mirror(&source, &copy)?;
+        } else if fs_err::read(&copy).ok() != Some(fs_err::read(&source)?) {
+            fs_err::copy(&source, &copy)?;
+            changed = true;
+        }
+    }
+    Ok(changed)
 }
 
 /// Brings the packages of the lock file, unless they are there.
@@ -137,3 +185,7 @@ fn run_node(web: &Path, arguments: &[PathBuf], variables: &[(&str, PathBuf)]) ->
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "web_tests.rs"]
+mod tests;

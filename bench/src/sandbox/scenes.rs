@@ -35,8 +35,6 @@ pub(super) struct Plan {
     pub(super) microvm_at_once: u32,
     pub(super) runsc_at_once: u32,
     pub(super) runc_at_once: u32,
-    /// How far beyond the promise a result may be before it fails: short runs are noisy.
-    pub(super) slack: f64,
 }
 
 impl Plan {
@@ -52,21 +50,19 @@ impl Plan {
         microvm_at_once: 100,
         runsc_at_once: 100,
         runc_at_once: 100,
-        slack: 1.0,
     };
-    pub(super) const SHORT: Self = Self {
-        runc: 12,
-        runsc: 6,
-        boots: 2,
-        clones: 6,
-        microvm_hand_overs: 20,
-        runsc_hand_overs: 20,
-        pooled_results: 4,
-        second_process: 4,
-        microvm_at_once: 24,
-        runsc_at_once: 0,
-        runc_at_once: 100,
-        slack: 2.0,
+    pub(super) const SMOKE: Self = Self {
+        runc: 1,
+        runsc: 1,
+        boots: 1,
+        clones: 1,
+        microvm_hand_overs: 2,
+        runsc_hand_overs: 2,
+        pooled_results: 1,
+        second_process: 1,
+        microvm_at_once: 2,
+        runsc_at_once: 2,
+        runc_at_once: 4,
     };
 }
 

@@ -1,6 +1,5 @@
-//! What the template sees of the world: itself, the document and some letters.
+//! What the template sees: itself, the document and the fonts.
 
-use moothall_core::report::Paper;
 use typst::diag::{FileError, FileResult};
 use typst::foundations::{Bytes, Datetime, Dict, Duration, IntoValue};
 use typst::syntax::{FileId, RootedPath, Source, VirtualPath, VirtualRoot};
@@ -8,9 +7,19 @@ use typst::text::{Font, FontBook};
 use typst::utils::LazyHash;
 use typst::{Library, LibraryExt, World};
 
-use crate::PdfError;
+use crate::{Paper, PdfError};
 
 const TEMPLATE: &str = include_str!("memo.typ");
+
+/// The styles that the template uses. `typst-assets` has them too, together with 8 MB of others.
+const FONTS: [&[u8]; 6] = [
+    include_bytes!("../fonts/LibertinusSerif-Regular.otf"),
+    include_bytes!("../fonts/LibertinusSerif-Bold.otf"),
+    include_bytes!("../fonts/LibertinusSerif-Italic.otf"),
+    include_bytes!("../fonts/LibertinusSerif-BoldItalic.otf"),
+    include_bytes!("../fonts/DejaVuSansMono.ttf"),
+    include_bytes!("../fonts/DejaVuSansMono-Bold.ttf"),
+];
 
 /// A world with one file and nothing else.
 pub(crate) struct OneFile {
@@ -21,20 +30,20 @@ pub(crate) struct OneFile {
 }
 
 impl OneFile {
-    pub(crate) fn new(data: String, paper: Paper) -> Result<Self, PdfError> {
+    pub(crate) fn new(document: String, paper: Paper) -> Result<Self, PdfError> {
         let paper = match paper {
             Paper::A4 => "a4",
             Paper::Letter => "us-letter",
         };
         let inputs: Dict =
-            [("document".into(), data.into_value()), ("paper".into(), paper.into_value())]
+            [("document".into(), document.into_value()), ("paper".into(), paper.into_value())]
                 .into_iter()
                 .collect();
         let library = Library::builder().with_inputs(inputs).build();
         let fonts: Vec<Font> =
-            typst_assets::fonts().flat_map(|data| Font::iter(Bytes::new(data))).collect();
+            FONTS.into_iter().flat_map(|font| Font::iter(Bytes::new(font))).collect();
         let path = VirtualPath::new("memo.typ")
-            .map_err(|_| PdfError::Refused("the template has no name".to_owned()))?;
+            .map_err(|_| PdfError::Template("invalid file name".to_owned()))?;
         let id = RootedPath::new(VirtualRoot::Project, path).intern();
         Ok(Self {
             library: LazyHash::new(library),

@@ -19,6 +19,7 @@ mod logging;
 mod notice;
 mod offline;
 mod pace;
+mod pdf_helper;
 mod pdf_sandbox;
 mod terminal;
 mod turnstile;

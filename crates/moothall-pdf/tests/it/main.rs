@@ -1,10 +1,12 @@
-//! What comes out of the typesetter.
+//! The library and the program that `moothall` starts.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use moothall_core::report::Paper;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
 use moothall_core::report::document::{Block, Column, Document, Field, Link, Span, Table};
-use moothall_pdf::pdf;
+use moothall_pdf::{MAX_BYTES, Paper, Pdf, PdfError, typeset};
 
 /// What would be read as markup, were it read.
 const HOSTILE: &str = "#panic(\"read\") $x^2$ *bold* _emph_ `raw` @label <label> = head #import \"/etc/passwd\" \
@@ -50,6 +52,59 @@ fn document(words: &str) -> Document {
         running_foot: words.to_owned(),
         blocks,
     }
+}
+
+fn pdf(document: &Document, paper: Paper) -> Result<Pdf, PdfError> {
+    typeset(serde_json::to_string(document).unwrap(), paper)
+}
+
+/// Runs the program with this input.
+fn program(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_moothall-pdf"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may refuse before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn program_writes_what_the_library_makes() {
+    let document = document("plain");
+    let made = program(&["a4"], &serde_json::to_vec(&document).unwrap());
+    assert!(made.status.success(), "{made:?}");
+    assert_eq!(made.stdout, pdf(&document, Paper::A4).unwrap().bytes);
+}
+
+#[test]
+fn program_refuses_input_that_is_no_document() {
+    for (input, error) in [
+        (
+            vec![b' '; MAX_BYTES + 1],
+            "error: the document is too long to typeset (limit: 8388608 bytes)\n",
+        ),
+        (b"\xff".to_vec(), "error: stream did not contain valid UTF-8\n"),
+        (b"{}".to_vec(), "error: the template failed: "),
+        (b"{".to_vec(), "error: the template failed: "),
+    ] {
+        let made = program(&["letter"], &input);
+        let stderr = String::from_utf8(made.stderr).unwrap();
+        assert_eq!(made.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with(error), "{stderr}");
+        assert!(made.stdout.is_empty());
+    }
+}
+
+#[test]
+fn program_shows_its_usage_for_an_unknown_paper() {
+    let made = program(&["b5"], b"");
+    assert_eq!(made.status.code(), Some(2));
+    let usage = "error: usage: moothall-pdf a4|letter <document.json >memo.pdf\n";
+    assert_eq!(String::from_utf8(made.stderr).unwrap(), usage);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
         ReportFormat::Md => reading()?.memo().into_bytes(),
         ReportFormat::Html => reading()?.memo_html(paper).into_bytes(),
         ReportFormat::Csv => reading()?.scores_csv().into_bytes(),
-        ReportFormat::Pdf => reading()?.memo_pdf(paper)?.bytes,
+        ReportFormat::Pdf => runtime()?.block_on(reading()?.memo_pdf(paper))?,
         ReportFormat::Json => show::receipt(record)?.write()?.into_bytes(),
     })
 }

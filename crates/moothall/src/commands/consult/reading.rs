@@ -14,6 +14,7 @@ use super::kept::Kept;
 use crate::artifacts;
 use crate::commands::{runs, words};
 use crate::error::CliError;
+use crate::pdf_helper;
 
 /// A consultation with everything that follows from its answers.
 pub(in crate::commands) struct Reading {
@@ -71,16 +72,8 @@ impl Reading {
     }
 
     /// The memo, as PDF.
-    pub(in crate::commands) fn memo_pdf(
-        &self,
-        paper: Paper,
-    ) -> Result<moothall_pdf::Pdf, CliError> {
-        let memo = report::memo(&self.view, &self.facts);
-        moothall_pdf::pdf(&memo, paper).map_err(|error| {
-            CliError::failed("the PDF cannot be made")
-                .with_source(error)
-                .with_hint("`--format html` has the same words and prints well")
-        })
+    pub(in crate::commands) async fn memo_pdf(&self, paper: Paper) -> Result<Vec<u8>, CliError> {
+        pdf_helper::typeset(&report::memo(&self.view, &self.facts), paper).await
     }
 
     /// The scores, as CSV.

@@ -37,6 +37,7 @@ use crate::error::CliError;
 use crate::local::{self, DriverLock, Local, now_ms};
 use crate::notice::{self, News};
 use crate::pace::Pace;
+use crate::pdf_helper;
 
 /// How long answers that are under way are waited for at the end. They are paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -422,9 +423,8 @@ impl Desk for ProgramDesk {
 
     fn pdf(&self, memo: Document) -> DeskFuture<'_, Vec<u8>> {
         Box::pin(async move {
-            let set = tokio::task::spawn_blocking(move || moothall_pdf::pdf(&memo, Paper::A4));
-            let pdf = set.await.map_err(|error| Problem::internal(&error))?;
-            Ok(pdf.map_err(|error| Problem::internal(&error))?.bytes)
+            let pdf = pdf_helper::typeset(&memo, Paper::A4).await;
+            pdf.map_err(|error| self.problem(error))
         })
     }
 

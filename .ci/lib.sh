@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+# Steps, background jobs, servers and the final report of `.ci/run` and `.ci/long`.
+
+scratch=$(mktemp -d)
+current_step=start
+declare -A job_pids=()   # background jobs that have not been joined yet
+declare -A job_started=()
+server_pids=()
+step_lines=()
+
+# step NAME COMMAND…: never call it in a condition, where bash ignores `set -e`.
+step() {
+    current_step=$1
+    local started=$SECONDS
+    shift
+    printf '\n== %s\n' "$current_step"
+    "$@"
+    record_step "$current_step" $((SECONDS - started))
+}
+
+# background NAME COMMAND…: runs it beside the following steps until `join NAME`.
+background() {
+    local name=$1
+    shift
+    job_started[$name]=$SECONDS
+    (
+        "$@"
+        echo $((SECONDS - job_started[$name])) >"$scratch/$name.seconds"
+    ) >"$scratch/$name.log" 2>&1 &
+    job_pids[$name]=$!
+}
+
+# join NAME: waits for a background job, shows its output, and fails if it failed.
+join() {
+    local name=$1 started=$SECONDS status=0
+    current_step="$name (background)"
+    printf '\n== %s\n' "$current_step"
+    wait "${job_pids[$name]}" || status=$?
+    unset "job_pids[$name]"
+    cat "$scratch/$name.log"
+    ((status == 0)) || exit "$status"
+    record_step "$current_step: $(minutes "$(<"$scratch/$name.seconds")") in all, waited" $((SECONDS - started))
+}
+
+record_step() {
+    local line
+    line=$(printf '%-60s %s' "$1" "$(minutes "$2")")
+    step_lines+=("$line")
+    printf -- '-- %s\n' "$line"
+}
+
+minutes() {
+    printf '%d.%d min' $(($1 / 60)) $(($1 % 60 / 6))
+}
+
+report_steps() {
+    printf '\n==== minutes per step\n'
+    printf '%s\n' "${step_lines[@]}"
+}
+
+# --- servers on loopback --------------------------------------------------------------------------------------------
+
+start_local_model() {
+    start_server local-model bash tools/local-model/up.sh --port 0
+    MOOTHALL_TEST_LOCAL_MODEL=${ready_line%% *}
+    export MOOTHALL_TEST_LOCAL_MODEL
+    local _
+    for _ in {1..120}; do
+        if curl --fail --silent --noproxy '*' --output /dev/null "$MOOTHALL_TEST_LOCAL_MODEL/health"; then
+            echo "local model at $MOOTHALL_TEST_LOCAL_MODEL"
+            return
+        fi
+        sleep 0.5
+    done
+    echo "the local model did not answer within a minute"
+    return 1
+}
+
+start_postgres() {
+    start_server postgres bash tools/postgres/up.sh
+    read -r MOOTHALL_TEST_POSTGRES MOOTHALL_TEST_POSTGRES_CERTIFICATE <<<"$ready_line"
+    export MOOTHALL_TEST_POSTGRES MOOTHALL_TEST_POSTGRES_CERTIFICATE
+    echo "PostgreSQL at ${MOOTHALL_TEST_POSTGRES##*@}"
+}
+
+# start_server NAME COMMAND…: starts it and waits for its line `READY …`, whose rest is left in `ready_line`.
+start_server() {
+    local log="$scratch/$1.log" _
+    shift
+    : >"$log" # exists before the first look
+    "$@" >"$log" 2>&1 &
+    server_pids+=($!)
+    for _ in {1..240}; do
+        if ready_line=$(grep --max-count 1 '^READY ' "$log"); then
+            ready_line=${ready_line#READY }
+            return
+        fi
+        kill -0 "$!"
+        sleep 0.5
+    done
+    echo "not ready within two minutes: $*"
+    return 1
+}
+
+# --- end ------------------------------------------------------------------------------------------------------------
+
+finish() {
+    local status=$? pid log
+    trap - EXIT
+    for pid in "${job_pids[@]}" "${server_pids[@]}"; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    if ((status != 0)); then
+        printf '\nFAILED in step: %s (exit %d, after %s)\n' "$current_step" "$status" "$(minutes "$SECONDS")"
+        for log in "$scratch"/*.log; do
+            [[ -f $log ]] || continue
+            printf 'end of %s:\n' "${log##*/}"
+            grep --invert-match '^READY ' "$log" | tail -n 20 || true # it has a password
+        done
+    fi
+    rm -rf "$scratch"
+    exit "$status"
+}
+trap finish EXIT

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# What the gate installs beside cargo's tools: Debian packages, and the clients and servers that npm and pip have.
+
+mcp_check="$HOME/.cache/moothall/mcp-check"
+api_check="$HOME/.cache/moothall/api-check"
+
+# What the first steps need.
+install_basic_packages() {
+    local missing=()
+    command -v c++ >/dev/null || missing+=(build-essential)
+    command -v curl >/dev/null || missing+=(curl)
+    command -v git >/dev/null || missing+=(git)
+    command -v npm >/dev/null || missing+=(npm)
+    command -v tmux >/dev/null || missing+=(tmux)
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    install_debian_packages "${missing[@]}"
+}
+
+# Everything that later steps need. The builds of the first steps do not wait for it.
+install_packages_and_clients() {
+    local missing=()
+    command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86)
+    command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+    command -v mksquashfs >/dev/null || missing+=(squashfs-tools)
+    command -v runc >/dev/null || missing+=(runc)
+    command -v crun >/dev/null || missing+=(crun)
+    command -v chromium >/dev/null || missing+=(chromium fonts-liberation)
+    install_debian_packages "${missing[@]}"
+    bash .ci/runsc.sh
+    bash tools/postgres/up.sh --install-only
+    bash tools/restate/install.sh
+    bash tools/local-model/up.sh --install-only
+    bash tools/api-check/run.sh --install-only "$api_check"
+    bash tools/mcp-check/run.sh --install-only "$mcp_check"
+}
+
+install_debian_packages() {
+    if (($# == 0)); then
+        echo "nothing is missing"
+        return
+    fi
+    echo "installing $*"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}

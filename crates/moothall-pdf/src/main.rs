@@ -1,0 +1,47 @@
+//! The `moothall-pdf` program: reads a document as JSON from standard input and writes a PDF to
+//! standard output. `moothall` starts it for every PDF, so that the typesetter, which is as large as
+//! the rest of the product, is built and loaded only where somebody wants a PDF, and can be killed.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use moothall_pdf::{MAX_BYTES, Paper, PdfError, typeset};
+
+/// Exit code for a wrong command line, as in `moothall`.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let paper = match (arguments.next().as_deref(), arguments.next()) {
+        (Some("--version"), None) => {
+            let _ = writeln!(std::io::stdout(), "moothall-pdf {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        (Some("a4"), None) => Paper::A4,
+        (Some("letter"), None) => Paper::Letter,
+        _ => {
+            let usage = "usage: moothall-pdf a4|letter <document.json >memo.pdf";
+            let _ = writeln!(std::io::stderr(), "error: {usage}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run(paper) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(paper: Paper) -> Result<(), PdfError> {
+    let mut document = String::new();
+    // One byte more than allowed is enough to see that it is too long.
+    let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    std::io::stdin().lock().take(most).read_to_string(&mut document)?;
+    let pdf = typeset(document, paper)?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(&pdf.bytes)?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Starts `moothall-pdf`, the program beside this one that typesets documents.
+//!
+//! The typesetter doubles the time to build and the size of the product, and few commands need it;
+//! as a program of its own it can also be killed when it takes too long.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use moothall_core::report::Paper;
+use moothall_core::report::document::Document;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::error::CliError;
+
+const NAME: &str = "moothall-pdf";
+
+/// Typesetting a memo takes less than a second; a debug build takes a few.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Typesets a document as PDF.
+pub(crate) async fn typeset(document: &Document, paper: Paper) -> Result<Vec<u8>, CliError> {
+    let program = std::env::current_exe().and_then(fs_err::canonicalize).map_err(cannot_start)?;
+    typeset_with(&beside(&program), document, paper).await
+}
+
+/// Only the directory of this program is searched: a `moothall-pdf` elsewhere on PATH may be of
+/// another version, or anybody's.
+fn beside(program: &Path) -> PathBuf {
+    program.with_file_name(format!("{NAME}{}", std::env::consts::EXE_SUFFIX))
+}
+
+async fn typeset_with(
+    helper: &Path,
+    document: &Document,
+    paper: Paper,
+) -> Result<Vec<u8>, CliError> {
+    let input = serde_json::to_vec(document)
+        .map_err(|error| failed("the document cannot be serialized").with_source(error))?;
+    let mut child = Command::new(helper)
+        .arg(paper.name())
+        .env_clear() // API keys of this process are none of its business
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(cannot_start)?;
+    let stdin = child.stdin.take();
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // When the helper stops reading, its own message says why.
+            let _ = stdin.write_all(&input).await;
+        }
+    };
+    let both = async { tokio::join!(write, child.wait_with_output()).1 };
+    let output = tokio::time::timeout(TIMEOUT, both)
+        .await
+        .map_err(|_| failed(format!("`{NAME}` took longer than {} s", TIMEOUT.as_secs())))?
+        .map_err(cannot_start)?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let reason = stderr.trim().trim_start_matches("error: ");
+        return Err(failed(format!("`{NAME}` failed ({}): {reason}", output.status)));
+    }
+    Ok(output.stdout)
+}
+
+fn cannot_start(error: std::io::Error) -> CliError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return CliError::failed(format!("PDF output needs the program `{NAME}` next to `moothall`"))
+            .with_hint(
+                "install both programs of the release, or use `--format html` and print it from a browser",
+            );
+    }
+    failed(format!("cannot start `{NAME}`")).with_source(error)
+}
+
+fn failed(message: impl Into<String>) -> CliError {
+    CliError::failed(message).with_hint("`--format html` has the same content and prints well")
+}
+
+#[cfg(test)]
+#[path = "pdf_helper_tests.rs"]
+mod tests;
