@@ -10,8 +10,8 @@ import type { RunView } from "../src/gen/run";
 
 export { expect };
 
-/** Whom the server lets in: everybody on this machine, or who has the link that it prints. */
-type Auth = "none" | "link";
+/** Who may sign in: everyone on this machine, or only with the printed link or an access token. */
+type Auth = "none" | "link" | "tokens";
 
 export class Server {
   readonly url: string;
@@ -53,6 +53,14 @@ export class Server {
     const ran = spawnSync(program, all, { env: this.env, input, encoding: "utf8" });
     if (ran.stdout === "") throw new Error(`moothall ${args.join(" ")}: ${ran.status} ${ran.stderr}`);
     return JSON.parse(ran.stdout) as Record<string, unknown>;
+  }
+
+  /** A new access token with this scope. */
+  token(scope: string): string {
+    const program = process.env["MOOTHALL_BIN"] ?? "";
+    const made = spawnSync(program, ["token", "create", "--scope", scope], { env: this.env, encoding: "utf8" });
+    if (made.status !== 0) throw new Error(`moothall token create: ${made.stderr}`);
+    return made.stdout.trim();
   }
 
   write(file: string, text: string): void {

@@ -67,10 +67,10 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     }
 }
 
-/// Stands for the path of the product in the arguments of a benchmark.
+/// Placeholder for the path of the product in the arguments of a benchmark.
 const PRODUCT: &str = "PRODUCT";
 
-/// Builds the benchmarks and the product they start, always both, so that all benchmarks share one
+/// Builds the benchmarks and the product they start, always both, because all benchmarks share one
 /// build; then runs one.
 fn measure(root: &Path, name: &str, length: &Length, more: &[&str]) -> Result<()> {
     guest::run()?;
@@ -106,7 +106,7 @@ fn install_servers(root: &Path) -> Result<()> {
     shell::run(root, &["bash", "tools/restate/up.sh", "--install-only"])
 }
 
-/// The other scanners need a newer compiler than ours, so `bench/secrets` is a workspace of its own.
+/// The other scanners need a newer compiler than ours, so `bench/secrets` is a separate workspace.
 fn secrets(root: &Path) -> Result<()> {
     shell::require_nightly(root)?;
     let folder = shell::target_dir(root).join("secrets");

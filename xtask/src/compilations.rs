@@ -72,7 +72,7 @@ fn report(all: &[Compilation]) -> String {
         let place = places.entry((&one.kind, &one.folder)).or_default();
         place.0 += 1;
         place.1 += one.cpu_seconds;
-        // Every build script has the same few names, whatever it belongs to.
+        // All build scripts have the same few crate names.
         if one.kind != "build-script" {
             crates.entry(&one.crate_name).or_default().push(one);
         }

@@ -15,7 +15,7 @@ mod state;
 mod steps;
 mod view;
 
-pub use self::decide::{Command, Limits, Refusal, Reviewers, decide};
+pub use self::decide::{Command, Limits, MAX_TEXT_CHARS, Refusal, Reviewers, decide};
 pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say, Step};
 pub use self::import::{Hunk, ImportFault, Proposal, Proposed, apply_hunks, read_answer};
 pub use self::names::{Client, DraftId, Principal, PrincipalKind, TaskId};

@@ -342,8 +342,23 @@ pub(super) fn worked() -> std::time::Duration {
 #[test]
 fn a_bomb_for_patterns_is_judged_in_time() {
     let long = |piece: &str| piece.repeat((1 << 20) / piece.len() - 1);
-    let bombs =
-        ["a", "ghp_", "key = \"", "-----BEGIN ", "AKIA AKIA", "eyJ.eyJ.", "\\x41", "password:"];
+    let bombs = [
+        "a",
+        "ghp_",
+        "key = \"",
+        "-----BEGIN ",
+        "AKIA AKIA",
+        "eyJ.eyJ.",
+        "\\x41",
+        "password:",
+        // Every one of these once searched the rest of the text for a line break.
+        "\\",
+        "\\\"",
+        "'",
+        "%",
+        "\\ ",
+        "{\\\"k\\\":\\\"v\\\"},",
+    ];
     for piece in bombs {
         let begun = worked();
         let path = RelPath::parse("a.txt").unwrap();

@@ -29,8 +29,8 @@ use std::sync::{Mutex, PoisonError};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Client, Command, Draft, DraftId, Drafts, Event, Principal, PrincipalKind, Record, Refusal,
-    RelPath, Retention, Step, decide, kept_blobs,
+    Client, Command, Draft, DraftId, Drafts, Event, MAX_TEXT_CHARS, Principal, PrincipalKind,
+    Record, Refusal, RelPath, Retention, Step, decide, kept_blobs,
 };
 use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
 use tokio_util::sync::CancellationToken;
@@ -279,6 +279,17 @@ impl DraftStore {
     /// Whether a text may go to a model: one that may hold a credential does not.
     pub fn may_be_shown(&self, text: &str) -> bool {
         scan_secrets(text.as_bytes(), &self.key).is_empty()
+    }
+
+    /// A summary or a reason as the journal may keep it: cut to its limit, and withheld if it may hold
+    /// a credential. Cut before the scan, and scanned outside of the lock: a long text must
+    /// not block other processes.
+    fn recordable(&self, text: &str) -> String {
+        let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
+        match self.may_be_shown(&text) {
+            true => text,
+            false => "(withheld: it looks like it holds a credential)".to_owned(),
+        }
     }
 
     /// Gives a draft up.

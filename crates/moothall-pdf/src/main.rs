@@ -1,6 +1,6 @@
 //! The `moothall-pdf` program: reads a document as JSON from standard input and writes a PDF to
-//! standard output. `moothall` starts it for every PDF, so that the typesetter, which is as large as
-//! the rest of the product, is built and loaded only where somebody wants a PDF, and can be killed.
+//! standard output. `moothall` starts it for every PDF. The typesetter is as large as the rest of the
+//! product; as a separate program it is built and loaded only for PDFs, and can be killed.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::Problem;
+use crate::plain_page::plain_page;
 
 /// The policy of every page: nothing from elsewhere, no script in a page, no frame around it. Styles
 /// may stand in elements: the marks are drawn with them.
@@ -24,7 +25,8 @@ const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, CSP),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // Not `no-referrer`: with it, browsers send `Origin: null` even from our own sign-in form.
+    (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
@@ -99,6 +101,7 @@ impl Guard {
 }
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// Refuses what the guard refuses.
@@ -120,9 +123,28 @@ pub(crate) async fn check(
         (Some(_), Some(_)) => None,
     };
     match guard.refuse(request.method(), headers, host) {
+        // A person who followed a link or sent a form sees a page, not JSON.
+        Some(problem) if headers.get(SEC_FETCH_DEST).is_some_and(|dest| dest == "document") => {
+            refusal_page(&problem)
+        }
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     }
+}
+
+fn refusal_page(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
+    let advice = match status {
+        StatusCode::MISDIRECTED_REQUEST => {
+            "This server does not answer to the name in the address bar. \
+             Use the address that <code>moothall serve</code> prints."
+        }
+        _ => {
+            "This request came from a page of another site, so nothing was done. \
+             <a href=\"/\">Open Moothall</a> and try again there."
+        }
+    };
+    plain_page(status, "Request refused", &format!("<p>{advice}</p>"))
 }
 
 /// Puts what every answer says into this one.

@@ -29,6 +29,7 @@ mod guard;
 pub mod mcp;
 mod openapi;
 mod pages;
+mod plain_page;
 mod problem;
 mod reading;
 mod router;

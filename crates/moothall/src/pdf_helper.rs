@@ -1,7 +1,7 @@
-//! Starts `moothall-pdf`, the program beside this one that typesets documents.
+//! Starts `moothall-pdf`, the program in the same directory that typesets documents.
 //!
 //! The typesetter doubles the time to build and the size of the product, and few commands need it;
-//! as a program of its own it can also be killed when it takes too long.
+//! as a separate program it can also be killed when it takes too long.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

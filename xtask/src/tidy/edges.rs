@@ -77,7 +77,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "moothall-sandbox", uses: &["moothall-core"], tests_use: &[] },
     // A program of its own inside the sandbox; the product holds its bytes, not its code.
     Row { name: "moothall-guest", uses: &["moothall-core"], tests_use: &[] },
-    // A program of its own, because of a heavy dependency; `moothall` starts it.
+    // A separate program, because of a heavy dependency; `moothall` starts it.
     Row { name: "moothall-pdf", uses: &[], tests_use: &["moothall-core"] },
     // A leaf: files of the web interface as bytes.
     Row { name: "moothall-ui", uses: &[], tests_use: &[] },

@@ -18,6 +18,29 @@ pub struct Limits {
     pub requests_a_minute: Option<u32>,
 }
 
+impl Limits {
+    /// Concurrent runs of a new credential, unless its maker says otherwise.
+    pub const USUAL_RUNS: u32 = 4;
+    /// Requests a minute of a new credential, unless its maker says otherwise.
+    pub const USUAL_REQUESTS: u32 = 600;
+
+    /// These limits, but at most as much as another credential may do.
+    #[must_use]
+    pub fn within(self, most: Self) -> Self {
+        fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            runs_at_once: lower(self.runs_at_once, most.runs_at_once),
+            usd_a_day: lower(self.usd_a_day, most.usd_a_day),
+            requests_a_minute: lower(self.requests_a_minute, most.requests_a_minute),
+        }
+    }
+}
+
 /// What is in use of [`Limits`] when another run is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InUse {

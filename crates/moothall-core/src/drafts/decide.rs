@@ -9,8 +9,8 @@ use super::state::{Draft, Drafts, State};
 use crate::Sha256Hex;
 use crate::gate::Action;
 
-/// The longest words of a worker or a person that are kept.
-const MAX_WORDS: usize = 2_000;
+/// Characters of a summary or a reason that are kept; the rest is cut.
+pub const MAX_TEXT_CHARS: usize = 2_000;
 /// Open drafts of one worker: tasks are free, and their number bounds nothing.
 const MAX_OPEN: usize = 256;
 
@@ -237,7 +237,7 @@ pub fn decide(
         Command::Submit { drafts: ids, summary } => {
             submittable(drafts, who, &ids, limits)?;
             let seal = drafts.seal(&ids);
-            let summary = summary.chars().take(MAX_WORDS).collect();
+            let summary = summary.chars().take(MAX_TEXT_CHARS).collect();
             Ok(vec![Event::Submitted { drafts: ids, seal, summary }])
         }
         Command::Judge { drafts: ids, policy, action, findings } => {
@@ -272,7 +272,7 @@ pub fn decide(
                     return Err(Refusal::Author);
                 }
             }
-            let reason = reason.chars().take(MAX_WORDS).collect();
+            let reason = reason.chars().take(MAX_TEXT_CHARS).collect();
             let ids = submission.drafts.clone();
             Ok(vec![Event::Reviewed { drafts: ids, seal, policy, say, reason }])
         }

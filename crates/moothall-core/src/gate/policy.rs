@@ -194,8 +194,9 @@ pub struct Policy {
     hash: Sha256Hex,
 }
 
-/// What workers never change, whatever a policy says: the view that is made for them.
-const ALWAYS_DENIED: &str = "_handoff/**";
+/// What workers never change, whatever a policy says: the view that is made for them, and a file in
+/// its place. Not refused by `RelPath`, because journals may already have such a path.
+const ALWAYS_DENIED: &[&str] = &["_handoff", "_handoff/**"];
 
 /// What a person looks at where no policy says otherwise.
 const PROTECTED: &[&str] = &[
@@ -244,7 +245,7 @@ impl Policy {
             notes: Vec::new(),
             rules: Rule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
             allow: Vec::new(),
-            deny: globs(&[ALWAYS_DENIED]),
+            deny: globs(ALWAYS_DENIED),
             protect: globs(PROTECTED),
             exempt: Vec::new(),
             trees: Vec::new(),

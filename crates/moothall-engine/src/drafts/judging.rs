@@ -4,12 +4,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use moothall_core::drafts::{
-    Command, Draft, DraftId, Event, JudgedFinding, Principal, Refusal, RelPath, State,
+    Command, Draft, DraftId, Event, JudgedFinding, MAX_TEXT_CHARS, Principal, Refusal, RelPath,
+    State,
 };
 use moothall_core::gate::reviewer::Doubt;
 use moothall_core::gate::{
     Action, Content, FileChange, Finding, FingerprintKey, LineStats, Looked, Policy, Rule, Today,
-    Verdict, judge, scan_secrets, unified,
+    Verdict, judge, unified,
 };
 
 use super::error::DraftError;
@@ -84,7 +85,9 @@ impl DraftStore {
         ids: &[DraftId],
         summary: &str,
     ) -> Result<Submitted, DraftError> {
-        let found = self.look(caller, ids, Some(summary))?;
+        let summary: String = summary.chars().take(MAX_TEXT_CHARS).collect();
+        let found = self.look(caller, ids, Some(&summary))?;
+        let summary = self.recordable(&summary);
         self.with(|store, inner| {
             if store.stopped.is_cancelled() {
                 return Err(DraftError::Stopped);
@@ -93,11 +96,6 @@ impl DraftStore {
                 store.readable(inner, caller, *id)?;
             }
             store.notice_policy(inner)?;
-            // A summary is written down, and a credential never is.
-            let summary = match scan_secrets(summary.as_bytes(), &store.key).is_empty() {
-                true => summary.to_owned(),
-                false => "(withheld: it looks like it holds a credential)".to_owned(),
-            };
             store.tell(inner, caller, Command::Submit { drafts: ids.to_vec(), summary })?;
             let judged =
                 store.judge_submitted(inner, Principal::gate(), ids, found, Action::Allow)?;

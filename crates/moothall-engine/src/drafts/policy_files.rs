@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use moothall_core::drafts::RelPath;
+use moothall_core::drafts::{RelPath, VIEW};
 use moothall_core::gate::{Layer, LayerName, Policy};
 
 use super::Options;
@@ -44,6 +44,11 @@ pub fn policy_layers(
 
 /// Whoever may write there is not trusted: a link is not followed, and nobody waits for a pipe.
 fn contract(workspace: &Path) -> Result<Option<String>, DraftError> {
+    // A file in the place of the directory has no contract in it, and must not keep people out.
+    let parent = workspace.join(VIEW);
+    if parent.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return Ok(None);
+    }
     let path = RelPath::parse(OF_TASK)?;
     let Some(file) = Workspace::open(workspace, MAX_CONTRACT_BYTES)?.read(&path)? else {
         return Ok(None);

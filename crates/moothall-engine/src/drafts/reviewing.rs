@@ -2,7 +2,6 @@
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Command, Draft, DraftId, Principal, Refusal, Say, State};
-use moothall_core::gate::scan_secrets;
 
 use super::error::DraftError;
 use super::{Caller, DraftStore};
@@ -18,11 +17,8 @@ impl DraftStore {
         say: Say,
         reason: &str,
     ) -> Result<Vec<Draft>, DraftError> {
+        let reason = self.recordable(reason);
         self.with(|store, inner| {
-            let reason = match scan_secrets(reason.as_bytes(), &store.key).is_empty() {
-                true => reason.to_owned(),
-                false => "(withheld: it looks like it holds a credential)".to_owned(),
-            };
             let policy = store.policy.hash();
             let command = Command::Review { draft: id, seal, policy, say, reason };
             store.tell(inner, caller, command)?;

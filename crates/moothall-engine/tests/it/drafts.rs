@@ -453,6 +453,22 @@ fn contents_go_when_nothing_needs_them_and_drafts_expire() {
     assert!(matches!(store.undo(&person(), applied), Err(DraftError::ContentGone(_))));
 }
 
+/// A long summary was once scanned whole, with the store locked.
+#[test]
+fn long_summary_is_cut_before_it_is_scanned() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    let store = world.open();
+    let id = request(&store, "a.py");
+    write(&store, id, "a = 2\n");
+    let begun = std::time::Instant::now();
+    // A credential behind the limit is not kept, so it withholds nothing.
+    let summary = format!("{}{}", "\\".repeat(8 << 20), token());
+    let submitted = store.submit(&worker(), &[id], &summary).unwrap();
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    let kept = &submitted.drafts[0].submission.as_ref().unwrap().summary;
+    assert_eq!(*kept, "\\".repeat(2_000));
+}
+
 #[test]
 fn a_clock_that_goes_back_changes_no_order() {
     let world = World::new(&[("a", "a\n")]);

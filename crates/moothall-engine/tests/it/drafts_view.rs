@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use moothall_core::drafts::Say;
 use moothall_core::gate::Action;
-use moothall_engine::drafts::{DraftError, DraftStore, Handoff, Options};
+use moothall_engine::drafts::{DraftError, DraftStore, Existing, Handoff, Options};
 use serde_json::{Value, json};
 
 use crate::drafts::{World, drafted, person, request, submit, token, worker, write};
@@ -111,6 +111,21 @@ fn only_the_contract_of_the_task_is_read_and_it_only_tightens() {
     let (_, submitted) = drafted(&store, "a.py", "a = 2\n");
     assert_eq!(submitted.judged.verdict.action, Action::Escalate);
     assert_eq!(world.text("_handoff/TASK_CONTRACT.json").unwrap(), contract);
+}
+
+/// A file of that name once kept every later command from opening the store.
+#[test]
+fn file_in_the_place_of_the_view_is_no_contract_and_cannot_be_drafted() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    let store = world.open();
+    for name in ["_handoff", "_HANDOFF", "_handoff/x"] {
+        let error = store.request(&worker(), "t1", name, Existing::MayNot).unwrap_err();
+        assert!(error.to_string().contains("neither read nor change it"), "{name}: {error}");
+    }
+    drop(store);
+    world.save("_handoff", "x");
+    let (_, submitted) = drafted(&world.open(), "a.py", "a = 2\n");
+    assert_eq!(submitted.judged.verdict.action, Action::Allow);
 }
 
 #[test]

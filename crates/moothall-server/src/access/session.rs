@@ -3,7 +3,7 @@
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use moothall_core::access::{Caller, Member};
 use moothall_store::Credential;
@@ -13,6 +13,7 @@ use super::cookies::page_word;
 use super::identify::OwnSession;
 use super::{SESSION_LASTS, now_ms};
 use crate::asked::Asked;
+use crate::plain_page::plain_page;
 use crate::wire::Session;
 use crate::{App, Problem, Who};
 
@@ -94,14 +95,17 @@ fn signed_in(app: &App, session: &Credential) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-const ENTER: &str = "Enter a token of your team.";
-const REFUSED: &str = "This token is not known here, has expired or was revoked.";
-const USED: &str = "This link was used already, or is older than ten minutes. \
-                    <code>moothall login</code> prints a new one.";
+const ENTER: &str = "Sign in with your access token.";
+const REFUSED: &str = "This token is unknown, expired or revoked.";
+const USED: &str = "This link has been used already or is older than ten minutes. \
+                    Run <code>moothall login</code> for a new one.";
 
-/// A page without scripts: it works where nothing else does yet.
-fn page(status: StatusCode, words: &'static str) -> Response {
-    let text = include_str!("login.html").replace("{words}", words);
-    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    (status, no_store, Html(text)).into_response()
+const FORM: &str = r#"<form method="post" action="/login">
+<label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" spellcheck="false" required>
+<button type="submit">Sign in</button>
+</form>"#;
+
+fn page(status: StatusCode, message: &'static str) -> Response {
+    plain_page(status, "Sign in", &format!("<p>{message}</p>\n{FORM}"))
 }

@@ -24,7 +24,8 @@ pub(crate) async fn list(State(app): State<App>, who: Who) -> Result<Json<TokenL
     Ok(Json(TokenList { tokens: rows.iter().map(|row| summary(row, now_ms)).collect() }))
 }
 
-/// Makes a token of the caller's team. It is in this answer and never again.
+/// Makes a token of the caller's team that may do at most what the caller may. It is in this answer
+/// and never again.
 pub(crate) async fn make(
     State(app): State<App>,
     who: Who,
@@ -47,19 +48,34 @@ pub(crate) async fn make(
     let secret = Credential::token().map_err(random)?;
     let id = random_token_id().map_err(random)?;
     let created_at_ms = now_ms();
+    let maker = who.member()?.clone();
+    let wanted = Limits {
+        runs_at_once: runs_at_once.or(Some(Limits::USUAL_RUNS)),
+        usd_a_day: micro_usd_a_day,
+        requests_a_minute: requests_a_minute.or(Some(Limits::USUAL_REQUESTS)),
+    };
+    let ends_at_ms = created_at_ms.saturating_add(u64::from(days) * DAY_MS);
+    let maker_ends_at_ms = expiry(&app, &maker.owner).await?;
     let token = NewToken {
         id: id.clone(),
-        team: who.owner()?.team,
+        team: maker.owner.team,
         label,
         secret: secret.sha256(),
         scopes: others.iter().fold(Scopes::only(*first), |all, one| all.and(*one)),
-        limits: Limits { runs_at_once, usd_a_day: micro_usd_a_day, requests_a_minute },
+        limits: wanted.within(maker.limits),
         created_at_ms,
-        expires_at_ms: Some(created_at_ms.saturating_add(u64::from(days) * DAY_MS)),
+        expires_at_ms: Some(maker_ends_at_ms.map_or(ends_at_ms, |end| ends_at_ms.min(end))),
     };
     app.access.accounts.create_token(token).await?;
     let made = MadeToken { id, token: secret.reveal().to_owned() };
     Ok((StatusCode::CREATED, Json(made)).into_response())
+}
+
+/// When the caller's own token expires; `None` if it never does, or the caller has none.
+async fn expiry(app: &App, owner: &Owner) -> Result<Option<u64>, Problem> {
+    let Some(id) = &owner.token else { return Ok(None) };
+    let rows = app.access.accounts.tokens(Teams::Only(owner.team.clone())).await?;
+    Ok(rows.into_iter().find(|row| row.id == *id).and_then(|row| row.expires_at_ms))
 }
 
 /// Takes a token of the caller's team back. One of another team is not there.

@@ -89,6 +89,8 @@ pub enum TokenState {
 /// A token that shall be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+// A misspelt limit must not become no limit.
+#[serde(deny_unknown_fields)]
 pub struct MakeToken {
     /// What it is for.
     #[serde(default)]

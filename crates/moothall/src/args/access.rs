@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use moothall_core::MicroUsd;
-use moothall_core::access::{Scopes, TeamName};
+use moothall_core::access::{Limits, Scopes, TeamName};
 
 const TOKEN_EXAMPLES: &str = "\
 Examples:
@@ -51,14 +51,14 @@ pub(crate) struct CreateTokenArgs {
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     pub(crate) expires: Lifetime,
     /// Runs started with it that may go on or stand still at once
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = Limits::USUAL_RUNS)]
     pub(crate) runs: u32,
     /// Dollars that runs started with it within 24 hours may cost [default: no limit but each
     /// run's own]
     #[arg(long, value_name = "USD")]
     pub(crate) spend: Option<MicroUsd>,
     /// Requests within a minute
-    #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = Limits::USUAL_REQUESTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate: u32,
     /// What it is for, in your words
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

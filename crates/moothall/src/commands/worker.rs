@@ -36,6 +36,7 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
+    refuse_unsigned_requests(args)?;
     runtime.block_on(async {
         let local = Arc::new(Local::open(&loaded).await?);
         let program = Arc::new(Runs {
@@ -85,6 +86,18 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         })?;
         Ok(Exit::Fine)
     })
+}
+
+/// Unsigned requests from other machines could make this worker spend its user's money.
+fn refuse_unsigned_requests(args: &WorkerArgs) -> Result<(), CliError> {
+    if args.listen.ip().is_loopback() || args.identity_key.is_some() {
+        return Ok(());
+    }
+    let message =
+        format!("{} can be reached from other machines, and requests are not signed", args.listen);
+    Err(CliError::usage(message).with_hint(
+        "pass `--identity-key` with the public key of your Restate cluster, or listen on 127.0.0.1",
+    ))
 }
 
 fn unregistered(error: ClusterError) -> CliError {

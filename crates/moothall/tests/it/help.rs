@@ -34,6 +34,17 @@ fn help_of_ask_shows_every_flag_and_examples() {
 }
 
 #[test]
+fn worker_that_others_can_reach_needs_signed_requests() {
+    let ran = World::new().run(&["worker", "--listen", "0.0.0.0:0"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert_eq!(
+        ran.stderr,
+        "error: 0.0.0.0:0 can be reached from other machines, and requests are not signed\n\
+         hint: pass `--identity-key` with the public key of your Restate cluster, or listen on 127.0.0.1\n"
+    );
+}
+
+#[test]
 fn help_of_models_shows_every_flag() {
     assert_snapshot!(World::new().run(&["models", "--help"]));
 }

@@ -542,7 +542,7 @@ fn every_answer_has_the_headers_that_keep_strangers_out() {
             let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
             assert!(header("content-security-policy").starts_with("default-src 'self';"), "{path}");
             assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
-            assert_eq!(header("referrer-policy"), "no-referrer", "{path}");
+            assert_eq!(header("referrer-policy"), "same-origin", "{path}");
         }
         assert_eq!(server.get("/healthz").await.text().await.unwrap(), "ok");
         assert_eq!(server.get("/readyz").await.text().await.unwrap(), "ready");

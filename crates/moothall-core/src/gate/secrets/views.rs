@@ -177,11 +177,13 @@ fn glue(after: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
+/// The length of a line break with the blanks around it, if nothing else is before it. Looking only
+/// at blanks keeps the whole scan linear.
 fn line_end(after: &[u8]) -> Option<usize> {
-    let end = after.iter().position(|byte| *byte == b'\n')?;
-    let blank = after[..end].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
-    let next = after[end + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    blank.then_some(end + 1 + next)
+    let blanks =
+        |bytes: &[u8]| bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
+    let end = blanks(after);
+    (after.get(end) == Some(&b'\n')).then(|| end + 1 + blanks(&after[end + 1..]))
 }
 
 /// Every run of base64 or hexadecimal digits that decodes to text.

@@ -1,8 +1,9 @@
 //! Links, tokens, cookies, pages of other sites, and limits.
 
+use moothall_core::MicroUsd;
 use moothall_core::access::{Limits, Scope, TeamName};
 use moothall_server::{Admits, login_code, login_link};
-use moothall_store::Accounts as _;
+use moothall_store::{Accounts as _, Teams};
 use reqwest::Response;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ async fn link_signs_in_once_and_its_code_stays_in_no_address() {
     assert_eq!(opened.status(), 303);
     assert_eq!(opened.headers()["location"], "/");
     assert_eq!(opened.headers()["cache-control"], "no-store");
-    assert_eq!(opened.headers()["referrer-policy"], "no-referrer");
+    assert_eq!(opened.headers()["referrer-policy"], "same-origin");
     let cookie = cookie(&opened);
     // The cookie holds another secret than the link did.
     let (_, code) = link.split_once("code=").unwrap();
@@ -71,6 +72,38 @@ async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
     place.store.revoke_token(&id, 5).await.unwrap();
     let runs = place.get("/api/runs").header("cookie", &cookie).send().await.unwrap();
     assert_eq!(told(runs).await, (401, "unknown-credential".to_owned()));
+}
+
+/// An administrator's token of one day and one dollar once made tokens without limits for a year.
+#[tokio::test]
+async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
+    let place = Place::new(Admits::Credentials).await;
+    let limits = Limits {
+        runs_at_once: Some(1),
+        usd_a_day: Some(MicroUsd::new(1_000_000)),
+        requests_a_minute: None,
+    };
+    let ends =
+        u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + 60_000;
+    let (_, maker) = place.limited_token("south", "admin", Some(ends), limits).await;
+    let make = async |body: &str| {
+        let bearer = format!("Bearer {}", maker.reveal());
+        let request = place.post("/api/tokens").header("authorization", bearer);
+        told(request.body(body.to_owned()).send().await.unwrap()).await
+    };
+    let wanted = r#"{"scopes":["admin"],"days":366,"runs_at_once":9,"micro_usd_a_day":9000000}"#;
+    assert_eq!(make(wanted).await, (201, "-".to_owned()));
+    assert_eq!(make(r#"{"scopes":["read"],"days":1}"#).await, (201, "-".to_owned()));
+    // A misspelt limit is no limit.
+    assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 422);
+    let rows = place.store.tokens(Teams::Only("south".parse().unwrap())).await.unwrap();
+    let mut made: Vec<_> = rows.iter().filter(|row| row.created_at_ms > 1).collect();
+    made.sort_by_key(|row| row.created_at_ms);
+    assert_eq!(made.len(), 2);
+    for row in made {
+        assert_eq!(row.limits, Limits { requests_a_minute: Some(600), ..limits });
+        assert_eq!(row.expires_at_ms, Some(ends));
+    }
 }
 
 #[tokio::test]
@@ -124,6 +157,22 @@ async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
     assert_eq!(own.status(), 204);
     assert!(own.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
     assert!(!place.is_signed_in(session).await);
+}
+
+#[tokio::test]
+async fn person_whose_form_is_refused_sees_a_page() {
+    let place = Place::new(Admits::Credentials).await;
+    for (name, value, status, text) in [
+        ("origin", "null", 403, "came from a page of another site"),
+        ("host", "evil.example", 421, "does not answer to the name"),
+    ] {
+        let request = place.post("/login").header("sec-fetch-dest", "document");
+        let refused = request.header(name, value).send().await.unwrap();
+        assert_eq!(refused.status(), status);
+        assert_eq!(refused.headers()["content-type"], "text/html; charset=utf-8");
+        let page = refused.text().await.unwrap();
+        assert!(page.contains(text) && !page.contains("evil"), "{page}");
+    }
 }
 
 #[tokio::test]
