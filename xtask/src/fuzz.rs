@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Time for each target, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Build without optimization, which takes a third of the time, and run each target for a second
+    #[arg(long, conflicts_with = "seconds")]
+    smoke: bool,
     /// Only these targets; all by default.
     targets: Vec<String>,
 }
@@ -31,11 +34,12 @@ hint: they live in `fuzz/`, made with `cargo fuzz init`"
     })?;
     let targets = chosen(target_names(&manifest)?, &args.targets)?;
     require_tools(&root)?;
+    let seconds = if args.smoke { 1 } else { args.seconds };
     for target in &targets {
-        shell::note(&format!("== fuzz {target} for {} s", args.seconds));
-        fuzz(&root, target, args.seconds)?;
+        shell::note(&format!("== fuzz {target} for {seconds} s"));
+        fuzz(&root, target, seconds, args.smoke)?;
     }
-    shell::say(&format!("{} fuzz targets, {} s each: nothing found", targets.len(), args.seconds));
+    shell::say(&format!("{} fuzz targets, {seconds} s each: nothing found", targets.len()));
     Ok(())
 }
 
@@ -73,7 +77,7 @@ fn require_tools(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn fuzz(root: &Path, target: &str, seconds: u32) -> Result<()> {
+fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
     let folder = shell::target_dir(root).join("fuzz");
     let found = folder.join("corpus").join(target);
     fs_err::create_dir_all(&found)?;
@@ -84,7 +88,11 @@ fn fuzz(root: &Path, target: &str, seconds: u32) -> Result<()> {
     let seeds_shown = seeds.to_string_lossy();
     let limit = format!("-max_total_time={seconds}");
     let mut command_line =
-        vec!["rustup", "run", "nightly", "cargo", "fuzz", "run", "--target-dir", &folder, target];
+        vec!["rustup", "run", "nightly", "cargo", "fuzz", "run", "--target-dir", &folder];
+    if smoke {
+        command_line.push("--dev");
+    }
+    command_line.push(target);
     // libFuzzer writes what it finds to the first folder and only reads the others.
     command_line.push(&found);
     if seeds.is_dir() {
