@@ -87,6 +87,17 @@ printf 'Here it is:\n\n```python src/hello.py\nprint("hello")\n```\n' >../answer
 run 0 draft import ../answer.md --task hello --submit
 is 'print("hello")' "$(cat src/hello.py)"
 
+# A policy that came with the workspace only tightens, until a person trusts it.
+printf '[rules]\n"path.tmp" = "allow"\n' >>.moothall/policy.toml
+run 0 policy check
+says "the workspace wants path.tmp = allow; it stays warn" "$out"
+says "files that run by themselves" "$out"
+run 2 policy trust
+says "not trusted yet" "$err"
+run 0 policy trust --yes
+run 0 policy check
+says "the workspace loosens path.tmp = allow" "$out"
+
 # The policy, and the journal.
 run 0 policy explain Makefile
 says "protect **/Makefile" "$out"

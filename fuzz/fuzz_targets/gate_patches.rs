@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use moothall_core::drafts::{Proposal, RelPath, apply_hunks, read_answer};
 use moothall_core::gate::{
-    Content, FileChange, FingerprintKey, Looked, Policy, Today, judge, merge, unified,
+    Content, FileChange, FingerprintKey, Looked, Policy, Surroundings, Today, judge, merge, unified,
 };
 
 const PART: u8 = 0x1e;
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
         rename_to: None,
         base: Some(content(base)),
         draft: Some(content(draft)),
-        twins: &[],
+        around: Surroundings::default(),
     };
     let key = FingerprintKey::new([1; 32]);
     let today = Today { year: 2026, month: 1, day: 1 };

@@ -11,7 +11,7 @@ const PART: char = '\u{1e}';
 
 fuzz_target!(|text: &str| {
     let (above, below) = text.split_once(PART).unwrap_or((text, ""));
-    let layer = |name, text: &str| Layer { name, text: text.to_owned() };
+    let layer = |name, text: &str| Layer::new(name, text);
     let Ok(alone) = Policy::of(&[layer(LayerName::Organisation, above)]) else { return };
     for rule in Rule::ALL {
         assert!(alone.rule(*rule) >= rule.floor());

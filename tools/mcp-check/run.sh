@@ -32,6 +32,7 @@ unset "${!XDG_@}" "${!MOOTHALL_@}"
 mkdir -p "$scratch/ws/src" "$scratch/ws/.moothall"
 cd "$scratch"
 printf 'version = 1\n[review]\nelicitation = "form"\n' >ws/.moothall/policy.toml
+"$program" policy --workspace ws trust --yes
 printf 'all:\n' >ws/Makefile
 serve=("$program" mcp --workspace "$scratch/ws" --tools all --tool-names both)
 

@@ -420,6 +420,7 @@ fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
         Event::Expired { draft: one },
         Event::Purged { blobs: 4 },
         Event::PolicyDiffers { policy: sha },
+        Event::PolicyTrusted { text: sha },
         Event::Rotated { next: 2 },
     ];
     let mut written = String::new();

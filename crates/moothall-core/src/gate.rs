@@ -4,6 +4,7 @@
 //! it cannot compare, it escalates. Findings come from code; a model may add one and never remove
 //! one. No message holds a byte of the draft, so findings may stand in the journal.
 
+mod autorun;
 mod checks;
 mod code;
 mod compare;
@@ -13,6 +14,7 @@ pub mod reviewer;
 mod rule;
 mod secrets;
 
+pub use self::autorun::{AUTO_RUN, AutoRun, auto_run_by};
 pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
 pub use self::compare::{Comparison, LineStats, merge, unified};
 pub use self::policy::{
@@ -20,8 +22,12 @@ pub use self::policy::{
     duration_ms, made_by_tools,
 };
 pub use self::rule::{Action, Rule};
-pub use self::secrets::{FingerprintKey, Secret, Tier, scan as scan_secrets};
+pub use self::secrets::{FingerprintKey, Scan, Secret, Tier, scan as scan_secrets};
 
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use regex::Regex;
 use serde::Serialize;
 
 use crate::Sha256Hex;
@@ -38,8 +44,22 @@ pub struct FileChange<'a> {
     pub base: Option<Content<'a>>,
     /// What shall be there; none: nothing.
     pub draft: Option<Content<'a>>,
+    /// What is around it in the workspace.
+    pub around: Surroundings<'a>,
+}
+
+/// What is around a file in the workspace; the default for a file on its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Surroundings<'a> {
     /// Names beside a new file that some file system takes for the same.
     pub twins: &'a [String],
+    /// Whether git ignores it.
+    pub ignored: bool,
+    /// Whether a directory above it has a file `HEAD`, which git may take for a repository.
+    pub below_head: bool,
+    /// What the file was before the first change of this worker within the last day, if it changed
+    /// it before: many small deletions are judged as the large one that they make.
+    pub origin: Option<Content<'a>>,
 }
 
 /// The bytes of a file and whether it may be run.
@@ -116,20 +136,40 @@ pub fn judge(
     key: &FingerprintKey,
     today: Today,
 ) -> Verdict {
+    judge_until(policy, changes, looked, key, today, &AtomicBool::new(false))
+}
+
+/// As [`judge`], for a caller that may give up: after `stop` it ends soon, with a verdict that nobody
+/// should use.
+pub fn judge_until(
+    policy: &Policy,
+    changes: &[FileChange<'_>],
+    looked: &Looked,
+    key: &FingerprintKey,
+    today: Today,
+    stop: &AtomicBool,
+) -> Verdict {
     let mut findings = Vec::new();
     let mut stats = LineStats::default();
     for change in changes {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         let comparison = Comparison::of(change);
         stats.add(&comparison.stats);
         let mut seen = of_paths(policy, change);
         seen.extend(of_file(change));
+        seen.extend(of_git(change));
         if change.draft.is_some() {
             seen.extend(content::look(policy, change, &comparison));
             seen.extend(code::look(policy, change, &comparison));
-            seen.extend(secrets::look(change, key));
+            seen.extend(secrets::look(change, key, stop));
         }
         if change.base.is_some() && change.draft.is_some() {
             seen.extend(of_difference(policy, change, &comparison));
+        }
+        if change.around.origin.is_some() {
+            seen.extend(of_origin(policy, change, &seen));
         }
         let path = change.rename_to.unwrap_or(change.path);
         findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
@@ -181,9 +221,15 @@ fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<Seen> {
             seen.push(Seen::new(Rule::PathDenied, None, words));
         } else if policy.protects(path) {
             seen.push(Seen::new(Rule::PathProtected, None, "a protected path"));
+        } else if let Some(runner) = auto_run_by(path) {
+            let words = format!("run or obeyed without being asked: {runner}");
+            seen.push(Seen::new(Rule::PathAutorun, None, words));
         }
     }
-    if !change.twins.is_empty() {
+    if change.around.ignored || made_by_tools(change.rename_to.unwrap_or(change.path)) {
+        seen.push(Seen::new(Rule::PathIgnored, None, "no diff of git shows a change of this path"));
+    }
+    if !change.around.twins.is_empty() {
         let words = "differs from a name beside it only by case or Unicode form";
         seen.push(Seen::new(Rule::PathTwin, None, words));
     }
@@ -215,6 +261,28 @@ fn of_file(change: &FileChange<'_>) -> Vec<Seen> {
     seen
 }
 
+/// A directory with `HEAD`, `objects` and `refs` is a repository for git, whatever its name, and its
+/// `config` may name programs that `git status` starts. Nothing else needs a file called `HEAD`.
+fn of_git(change: &FileChange<'_>) -> Option<Seen> {
+    static RUNS_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let keys = "fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|textconv|clean|smudge|\
+                    process|helper|driver|command|uploadpack|receivepack|program|worktree|insteadof";
+        Regex::new(&format!(r"(?i)\b(?:{keys})\s*=|\[\s*(?:alias|include|includeif)\b")).ok()
+    });
+    change.draft?;
+    let path = change.rename_to.unwrap_or(change.path).folded();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name == "head" || change.around.below_head {
+        let words = "git takes a directory with HEAD, objects and refs for a repository";
+        return Some(Seen::new(Rule::FileGitRepository, None, words));
+    }
+    let settings = matches!(name, "config" | "config.worktree" | "gitconfig" | ".gitconfig");
+    let text = String::from_utf8_lossy(change.draft?.bytes);
+    let runs = || RUNS_PROGRAMS.as_ref().is_none_or(|pattern| pattern.is_match(&text));
+    (settings && runs())
+        .then(|| Seen::new(Rule::FileGitRepository, None, "settings with which git runs programs"))
+}
+
 fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparison) -> Vec<Seen> {
     let (Some(base), Some(draft)) = (change.base, change.draft) else { return Vec::new() };
     let mut seen = Vec::new();
@@ -236,6 +304,24 @@ fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparis
     {
         let words = format!("{lost} of {} lines are deleted", stats.base_lines);
         seen.push(Seen::new(Rule::DiffDeletionRatio, None, words));
+    }
+    seen
+}
+
+/// What all changes of this worker within the last day delete together, where this one alone says
+/// nothing.
+fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[Seen]) -> Vec<Seen> {
+    let since = FileChange { base: change.around.origin, ..*change };
+    let comparison = Comparison::of(&since);
+    let mut seen = of_difference(policy, &since, &comparison);
+    seen.extend(code::look_gutted(policy, &since, &comparison));
+    let new = |one: &Seen| {
+        matches!(one.rule, Rule::DiffDeletionRatio | Rule::DiffGutted | Rule::DiffEmptied)
+            && known.iter().all(|other| other.rule != one.rule)
+    };
+    seen.retain(new);
+    for one in &mut seen {
+        one.message.push_str(" by the changes of the last 24 hours");
     }
     seen
 }

@@ -34,7 +34,7 @@ fn check_file(
         rename_to: None,
         base: base.map(content),
         draft: Some(content(draft)),
-        twins: &[],
+        around: Surroundings::default(),
     };
     assert_eq!(told(&verdict_of(&change)), (action, rules.to_vec()));
 }
@@ -91,7 +91,7 @@ fn a_specific_secret_is_rejected_and_not_echoed() {
         rename_to: None,
         base: None,
         draft: Some(content(draft.as_bytes())),
-        twins: &[],
+        around: Surroundings::default(),
     };
     let verdict = verdict_of(&change);
     let written = format!("{verdict:?} {}", serde_json::to_string(&verdict).unwrap());
@@ -309,8 +309,13 @@ fn a_manifest_is_escalated() {
 fn deleting_renaming_and_making_executable_are_escalated() {
     let (path, to) = (RelPath::parse("a.py").unwrap(), RelPath::parse("b.py").unwrap());
     let old = content(b"a\n");
-    let plain =
-        FileChange { path: &path, rename_to: None, base: Some(old), draft: None, twins: &[] };
+    let plain = FileChange {
+        path: &path,
+        rename_to: None,
+        base: Some(old),
+        draft: None,
+        around: Surroundings::default(),
+    };
     assert_eq!(told(&verdict_of(&plain)), (Action::Escalate, vec![("file.delete", None)]));
     let renamed = FileChange { rename_to: Some(&to), draft: Some(old), ..plain };
     assert_eq!(told(&verdict_of(&renamed)), (Action::Escalate, vec![("file.rename", None)]));
@@ -320,7 +325,12 @@ fn deleting_renaming_and_making_executable_are_escalated() {
     let new = FileChange { base: None, draft: Some(runs), ..plain };
     assert_eq!(told(&verdict_of(&new)), (Action::Escalate, vec![("file.new_executable", None)]));
     let twins = ["A.py".to_owned()];
-    let twin = FileChange { base: None, draft: Some(old), twins: &twins, ..plain };
+    let twin = FileChange {
+        base: None,
+        draft: Some(old),
+        around: Surroundings { twins: &twins, ..Surroundings::default() },
+        ..plain
+    };
     assert_eq!(told(&verdict_of(&twin)), (Action::Escalate, vec![("path.twin", None)]));
 }
 
@@ -368,7 +378,7 @@ fn a_bomb_for_patterns_is_judged_in_time() {
             rename_to: None,
             base: Some(content(b"a\n")),
             draft: Some(content(bomb.as_bytes())),
-            twins: &[],
+            around: Surroundings::default(),
         };
         assert!(verdict_of(&change).action >= Action::Escalate, "{piece}");
         let took = worked() - begun;
@@ -379,7 +389,7 @@ fn a_bomb_for_patterns_is_judged_in_time() {
 #[test]
 fn a_check_that_nobody_ran_has_not_passed() {
     let text = "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\nwhen = [\"**/*.py\"]\n";
-    let layer = Layer { name: LayerName::Workspace, text: text.to_owned() };
+    let layer = Layer::new(LayerName::Workspace, text.to_owned());
     let policy = Policy::of(&[layer]).unwrap();
     let path = RelPath::parse("a.py").unwrap();
     let change = FileChange {
@@ -387,7 +397,7 @@ fn a_check_that_nobody_ran_has_not_passed() {
         rename_to: None,
         base: Some(content(b"a\n")),
         draft: Some(content(b"b\n")),
-        twins: &[],
+        around: Surroundings::default(),
     };
     let with = |checks: &[CheckResult]| {
         let looked = Looked { checks: checks.to_vec(), review: None };
@@ -413,7 +423,7 @@ fn a_file_of_too_many_lines_is_escalated_and_not_compared() {
         rename_to: None,
         base: Some(content(base.as_bytes())),
         draft: Some(content(draft.as_bytes())),
-        twins: &[],
+        around: Surroundings::default(),
     };
     let verdict = verdict_of(&change);
     assert_eq!(verdict.action, Action::Escalate);
@@ -432,11 +442,158 @@ proptest::proptest! {
             rename_to: None,
             base: base.as_deref().map(content),
             draft: Some(content(&draft)),
-            twins: &[],
+            around: Surroundings::default(),
         };
         let verdict = verdict_of(&change);
         let heaviest = verdict.findings.iter().map(|one| one.action).max();
         proptest::prop_assert_eq!(verdict.action, heaviest.unwrap_or(Action::Allow));
         proptest::prop_assert_eq!(&verdict_of(&change), &verdict);
     }
+}
+
+fn new_file(name: &str, text: &str, around: Surroundings<'_>) -> (Action, Vec<Rule>) {
+    let path = RelPath::parse(name).unwrap();
+    let draft = Some(content(text.as_bytes()));
+    let verdict =
+        verdict_of(&FileChange { path: &path, rename_to: None, base: None, draft, around });
+    (verdict.action, verdict.findings.iter().map(|one| one.rule).collect())
+}
+
+/// The list of the security review, word for word.
+const RUN_BY_THEMSELVES: [&str; 39] = [
+    ".claude/settings.json",
+    ".mcp.json",
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".cursor/rules/a.mdc",
+    ".cargo/config.toml",
+    ".vscode/tasks.json",
+    ".gitlab-ci.yml",
+    ".circleci/config.yml",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    ".husky/pre-commit",
+    ".pre-commit-config.yaml",
+    "GNUmakefile",
+    "justfile",
+    "rules.mk",
+    "CMakeLists.txt",
+    "conftest.py",
+    "sitecustomize.py",
+    ".gitattributes",
+    ".gitmodules",
+    ".devcontainer/devcontainer.json",
+    "rust-toolchain.toml",
+    ".yarnrc.yml",
+    "vite.config.js",
+    "docker-compose.yml",
+    "gradle-wrapper.properties",
+    ".editorconfig",
+    "deploy/main.tf",
+    "id_rsa.key",
+    "node_modules/left-pad/index.js",
+    ".venv/lib/python3.12/site-packages/a.pth",
+    "target/debug/build/x.sh",
+    ".idea/workspace.xml",
+    "__pycache__/x.txt",
+    ".direnv/x",
+    ".ssh/authorized_keys",
+    ".config/fish/config.fish",
+    ".bashrc",
+];
+
+#[test]
+fn a_person_sees_every_file_that_another_program_runs_by_itself() {
+    for name in RUN_BY_THEMSELVES {
+        let (action, rules) = new_file(name, "a\n", Surroundings::default());
+        assert_eq!(action, Action::Escalate, "{name}");
+        let reason = |rule: &Rule| matches!(rule, Rule::PathAutorun | Rule::PathIgnored);
+        assert!(rules.iter().any(reason), "{name}: {rules:?}");
+    }
+    let ordinary = ["src/app.py", "docs/guide.md", "web/src/build.ts", "src/.hidden.txt"];
+    for name in ordinary {
+        assert_eq!(new_file(name, "a\n", Surroundings::default()).0, Action::Allow, "{name}");
+    }
+}
+
+#[test]
+fn a_path_that_git_ignores_is_escalated() {
+    let around = Surroundings { ignored: true, ..Surroundings::default() };
+    assert_eq!(new_file("out/a.txt", "a\n", around), (Action::Escalate, vec![Rule::PathIgnored]));
+}
+
+#[test]
+fn a_directory_cannot_become_a_git_repository_without_a_person() {
+    let git = |name, text, below_head| {
+        let around = Surroundings { below_head, ..Surroundings::default() };
+        new_file(name, text, around).1.contains(&Rule::FileGitRepository)
+    };
+    assert!(git("docs/HEAD", "ref: refs/heads/main\n", false));
+    assert!(git("docs/head", "ref: refs/heads/main\n", false));
+    assert!(git("docs/objects/keep", "", true));
+    assert!(git("docs/config", "[core] fsmonitor = \"touch MARKER; false\"\n", false));
+    assert!(git("x/config", "[include]\n  path = ../evil\n", false));
+    assert!(!git("docs/objects/keep", "", false));
+    assert!(!git("app/config", "[server]\nport = 80\n", false));
+}
+
+#[test]
+fn many_small_deletions_are_judged_as_the_large_one_that_they_make() {
+    let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
+    let (origin, base, draft) = (lines(200), lines(100), lines(60));
+    let path = RelPath::parse("notes.txt").unwrap();
+    let change = |origin| FileChange {
+        path: &path,
+        rename_to: None,
+        base: Some(content(base.as_bytes())),
+        draft: Some(content(draft.as_bytes())),
+        around: Surroundings { origin, ..Surroundings::default() },
+    };
+    assert_eq!(verdict_of(&change(None)).action, Action::Allow);
+    let verdict = verdict_of(&change(Some(content(origin.as_bytes()))));
+    assert_eq!(verdict.action, Action::Escalate);
+    let words: Vec<_> = verdict.findings.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "140 of 200 lines are deleted by the changes of the last 24 hours",
+            "200 lines of code become 60 by the changes of the last 24 hours",
+        ]
+    );
+}
+
+#[test]
+fn names_that_some_file_system_takes_for_reserved_or_protected_ones_are_known() {
+    for name in ["git~1/hooks/pre-commit", ".ſvn/x", "sub/GIT~2"] {
+        assert_eq!(new_file(name, "a\n", Surroundings::default()).0, Action::Reject, "{name}");
+    }
+    let (action, rules) = new_file("build.rſ", "a\n", Surroundings::default());
+    assert_eq!((action, rules), (Action::Escalate, vec![Rule::PathProtected]));
+}
+
+#[test]
+fn lone_carriage_returns_in_a_new_file_are_escalated() {
+    let text = "# harmless\rimport os\ros.system('x')\r";
+    let (action, rules) = new_file("src/a.py", text, Surroundings::default());
+    assert_eq!(action, Action::Escalate);
+    assert!(rules.contains(&Rule::ContentEol), "{rules:?}");
+    assert_eq!(new_file("a.txt", "a\r\nb\r\n", Surroundings::default()).0, Action::Allow);
+}
+
+#[test]
+fn a_row_of_variation_selectors_is_hidden_text() {
+    let hidden = format!("star \u{2b50}{}\n", "\u{fe0f}".repeat(12));
+    let (_, rules) = new_file("a.txt", &hidden, Surroundings::default());
+    assert_eq!(rules, [Rule::ContentInvisible]);
+    let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} \u{2764}\u{fe0f}\u{200d}\u{1f525}\n";
+    assert_eq!(new_file("a.txt", family, Surroundings::default()).1, []);
+}
+
+#[test]
+fn a_word_of_lookalike_letters_among_latin_words_is_noticed() {
+    let (_, rules) = new_file("a.py", "сору = open(name)\n", Surroundings::default());
+    assert_eq!(rules, [Rule::ContentHomoglyph]);
+    assert_eq!(new_file("a.txt", "это просто текст\n", Surroundings::default()).1, []);
+    let (_, rules) = new_file("a.sh", "cat ~ada/.ssh/id\n", Surroundings::default());
+    assert!(rules.contains(&Rule::PathHome), "{rules:?}");
 }

@@ -17,6 +17,7 @@ mod news;
 mod note;
 mod policy_files;
 mod reviewing;
+mod surroundings;
 mod tree;
 mod view;
 mod workspace;
@@ -25,14 +26,15 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
     Client, Command, Draft, DraftId, Drafts, Event, MAX_TEXT_CHARS, Principal, PrincipalKind,
     Record, Refusal, RelPath, Retention, Step, decide, kept_blobs,
 };
-use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
+use moothall_core::gate::{FingerprintKey, Layer, Policy, made_by_tools, scan_secrets};
 use tokio_util::sync::CancellationToken;
 
 pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
@@ -76,6 +78,9 @@ pub enum Point {
     BeforeEnd,
 }
 
+/// How long an operation waits for those of other threads, and then for those of other processes.
+/// None of them runs checks, asks a model or judges while it holds the lock.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// The most bytes of contents that a store holds, where nobody says otherwise.
 const MAX_STORED_BYTES: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -146,8 +151,9 @@ pub struct DraftStore {
     blobs: Blobs,
     lock: File,
     policy: Policy,
+    policy_layers: Vec<Layer>,
     key: FingerprintKey,
-    inner: Mutex<Inner>,
+    inner: parking_lot::Mutex<Inner>,
     memory: Mutex<Memory>,
     stopped: CancellationToken,
 }
@@ -192,7 +198,7 @@ impl DraftStore {
     pub fn open(options: Options) -> Result<Self, DraftError> {
         let cannot = "the store cannot be opened";
         let state = &options.state;
-        let policy = policy_files::load(&options)?;
+        let (policy, policy_layers) = policy_files::load(&options)?;
         let make = || -> io::Result<File> {
             let mut folders = std::fs::DirBuilder::new();
             std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
@@ -224,8 +230,9 @@ impl DraftStore {
             blobs,
             lock,
             policy,
+            policy_layers,
             key,
-            inner: Mutex::new(inner),
+            inner: parking_lot::Mutex::new(inner),
             memory: Mutex::default(),
             stopped: CancellationToken::new(),
             options,
@@ -278,7 +285,7 @@ impl DraftStore {
 
     /// Whether a text may go to a model: one that may hold a credential does not.
     pub fn may_be_shown(&self, text: &str) -> bool {
-        scan_secrets(text.as_bytes(), &self.key).is_empty()
+        scan_secrets(text.as_bytes(), &self.key).is_clean()
     }
 
     /// A summary or a reason as the journal may keep it: cut to its limit, and withheld if it may hold
@@ -358,9 +365,11 @@ impl DraftStore {
         &self,
         operation: impl FnOnce(&Self, &mut Inner) -> Result<T, DraftError>,
     ) -> Result<T, DraftError> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let _held =
-            Locked::take(&self.lock).map_err(DraftError::io("the store cannot be locked"))?;
+        let mut inner = self.inner.try_lock_for(LOCK_WAIT).ok_or(DraftError::Busy)?;
+        let _held = Locked::take(&self.lock, LOCK_WAIT).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => DraftError::Busy,
+            _ => DraftError::io("the store cannot be locked")(error),
+        })?;
         let Inner { journal, drafts, pending, news, .. } = &mut *inner;
         journal.catch_up(|seq, record| {
             take_in(drafts, pending, record);

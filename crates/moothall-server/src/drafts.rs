@@ -239,6 +239,8 @@ fn problem(error: DraftError) -> Problem {
             _ => Problem::conflict("refused", words),
         },
         DraftError::ContentGone(_) => Problem::new(StatusCode::GONE, "content-gone", words),
+        DraftError::Busy => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", words)
+            .with_hint("try again in a few seconds"),
         error if error.is_refusal() => Problem::conflict("refused", words),
         error => Problem::internal(error),
     }

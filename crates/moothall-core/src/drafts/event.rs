@@ -209,6 +209,11 @@ pub enum Event {
         /// The one in force.
         policy: Sha256Hex,
     },
+    /// A person trusted the policy of the workspace, which may loosen the built-in one from now on.
+    PolicyTrusted {
+        /// The hash of its text.
+        text: Sha256Hex,
+    },
     /// The file goes on in another one.
     Rotated {
         /// The number of the next one.

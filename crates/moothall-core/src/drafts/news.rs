@@ -95,6 +95,7 @@ pub fn news(drafts: &Drafts, record: &Record) -> Vec<News> {
         | Event::Salvaged { .. }
         | Event::Purged { .. }
         | Event::PolicyDiffers { .. }
+        | Event::PolicyTrusted { .. }
         | Event::Rotated { .. } => return Vec::new(),
     };
     let of = |draft: &Draft| News {

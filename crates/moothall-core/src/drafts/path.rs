@@ -92,11 +92,22 @@ impl RelPath {
         self.split().1
     }
 
+    /// The path as a file system that folds case and compatible characters reads it: `build.rſ` is
+    /// `build.rs` there.
+    pub fn folded(&self) -> String {
+        folded(&self.0)
+    }
+
     /// Whether some file system takes this name and another one for the same.
     pub fn is_twin(name: &str, other: &str) -> bool {
-        let folded = |name: &str| name.nfc().collect::<String>().to_lowercase();
         name != other && folded(name) == folded(other)
     }
+}
+
+fn folded(text: &str) -> String {
+    // Lower case can leave the normal form, so it is normalised again.
+    let lower = text.nfkc().collect::<String>().to_lowercase();
+    lower.nfkc().collect()
 }
 
 impl TryFrom<String> for RelPath {

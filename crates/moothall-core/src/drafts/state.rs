@@ -287,6 +287,7 @@ impl Drafts {
             Event::Salvaged { .. }
             | Event::Purged { .. }
             | Event::PolicyDiffers { .. }
+            | Event::PolicyTrusted { .. }
             | Event::Rotated { .. } => {}
         }
     }

@@ -5,7 +5,7 @@ fn policy(more: &str) -> Policy {
     let text = format!(
         "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"python3\", \"-m\", \"unittest\"]\ntimeout = \"1m\"\n{more}"
     );
-    Policy::of(&[Layer { name: LayerName::Workspace, text }]).unwrap()
+    Policy::of(&[Layer::new(LayerName::Workspace, text)]).unwrap()
 }
 
 #[test]

@@ -16,12 +16,19 @@ pub(super) fn look(policy: &Policy, change: &FileChange<'_>, compared: &Comparis
     seen.extend(exec_sink(compared));
     seen.extend(shebang(change));
     seen.extend(manifest(change));
-    if let (Some(base), Some(draft)) = (change.base, change.draft) {
-        let (base, draft) =
-            (String::from_utf8_lossy(base.bytes), String::from_utf8_lossy(draft.bytes));
-        seen.extend(gutted(policy, change, compared, &base, &draft));
-    }
+    seen.extend(look_gutted(policy, change, compared));
     seen
+}
+
+/// Whether code gives way to nothing.
+pub(super) fn look_gutted(
+    policy: &Policy,
+    change: &FileChange<'_>,
+    compared: &Comparison,
+) -> Option<Seen> {
+    let (base, draft) = (change.base?, change.draft?);
+    let (base, draft) = (String::from_utf8_lossy(base.bytes), String::from_utf8_lossy(draft.bytes));
+    gutted(policy, change, compared, &base, &draft)
 }
 
 /// A pattern that does not compile lets nothing pass: `None` is treated as a match by its users.
@@ -39,7 +46,7 @@ fn hits(pattern: &Pattern, line: &str) -> bool {
 
 pattern!(
     HOME,
-    r#"(?i)(?:^|[^\w./:~%-])(?:file://)?(?:/(?:home|Users)/[A-Za-z0-9_][\w.-]*(?:/|\b)|/r(?:oot)/\w|[A-Z]:[\\/]{1,2}Users[\\/]{1,2}\w)"#
+    r#"(?i)(?:^|[^\w./:~%-])(?:file://)?(?:/(?:home|Users)/[A-Za-z0-9_][\w.-]*(?:/|\b)|/r(?:oot)/\w|~[a-z_][\w.-]*/|[A-Z]:[\\/]{1,2}Users[\\/]{1,2}\w)"#
 );
 pattern!(SYSTEM, r#"(?:^|[^\w./:~%-])(?:/(?:etc|usr|var|opt|mnt|Volumes|proc|sys|dev)/\w|~/\w)"#);
 pattern!(TMP, r#"(?:^|[^\w./:~%-])/(?:tmp|var/tmp|private/tmp)(?:/|\b)"#);

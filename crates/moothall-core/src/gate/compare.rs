@@ -25,7 +25,8 @@ pub struct LineStats {
 }
 
 impl LineStats {
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Counts the lines of another file, too.
+    pub fn add(&mut self, other: &Self) {
         self.added += other.added;
         self.removed += other.removed;
         self.moved += other.moved;

@@ -118,7 +118,8 @@ fn characters(old: Option<&str>, text: &str) -> Vec<Seen> {
             let words = "characters that cannot be seen";
             seen.push(Seen::new(Rule::ContentInvisible, number, words));
         }
-        if !mixed && line.split(|c: char| !c.is_alphanumeric() && c != '_').any(mixes) {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        if !mixed && (words.any(mixes) || passes_for_latin(line)) {
             mixed = true;
             let words = "a word that mixes letters of scripts that look alike";
             seen.push(Seen::new(Rule::ContentHomoglyph, number, words));
@@ -136,7 +137,11 @@ fn has_unseen(line: &str) -> bool {
     let mut before = '\0';
     for c in line.chars() {
         let control = c.is_control() && !matches!(c, '\t' | '\r' | '\u{c}');
+        // One selector for each character: a row of them can carry hidden text.
+        let follows_visible =
+            !is_unseen(before) || (c == '\u{200d}' && matches!(before, '\u{fe0e}' | '\u{fe0f}'));
         let of_emoji = matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+            && follows_visible
             && (before as u32 > 0x2000
                 || before == '\u{a9}'
                 || before == '\u{ae}'
@@ -153,17 +158,38 @@ fn has_unseen(line: &str) -> bool {
 
 /// Whether a word has Latin letters beside Cyrillic, Greek or wide ones.
 fn mixes(word: &str) -> bool {
-    let latin = word.chars().any(|c| c.is_ascii_alphabetic());
-    // µ, Ω and such stand in units and formulas; only letters that pass for Latin ones count.
-    let alike = |c: char| {
-        "аАВсСеЕНіІјЈКМоОрРѕЅТхХуУԁԛԝ".contains(c)
-            || "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυ".contains(c)
-            || matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')
-    };
-    latin && word.chars().any(alike)
+    word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(is_alike)
+}
+
+/// Whether every word of a line is Latin, and one consists of letters of another script that look
+/// Latin.
+fn passes_for_latin(line: &str) -> bool {
+    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut alike = false;
+    for word in words.filter(|word| !word.is_ascii()) {
+        let all = word.chars().all(|c| is_alike(c) || c == '_' || c.is_ascii_digit());
+        if !all {
+            return false;
+        }
+        alike |= word.chars().count() > 1;
+    }
+    alike && line.chars().any(|c| c.is_ascii_alphabetic())
+}
+
+/// µ, Ω and such stand in units and formulas; only letters that pass for Latin ones count.
+fn is_alike(c: char) -> bool {
+    "аАВсСеЕНіІјЈКМоОрРѕЅТхХуУԁԛԝ".contains(c)
+        || "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυ".contains(c)
+        || matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')
 }
 
 fn line_endings(old: Option<&str>, text: &str) -> Option<Seen> {
+    let stray = |text: &str| text.replace("\r\n", "").contains('\r');
+    let Some(old) = old else {
+        // Interpreters end a line at a lone carriage return; people who read the diff see one line.
+        let words = "carriage returns that end lines";
+        return stray(text).then(|| Seen::new(Rule::ContentEol, None, words));
+    };
     #[derive(PartialEq)]
     enum Style {
         Lf,
@@ -179,9 +205,8 @@ fn line_endings(old: Option<&str>, text: &str) -> Option<Seen> {
             _ => Some(Style::Mixed),
         }
     };
-    let (was, is) = (style(old?)?, style(text)?);
-    let stray = |text: &str| text.replace("\r\n", "").contains('\r');
-    (was != is || (stray(text) && !stray(old?)))
+    let changed = style(old).zip(style(text)).is_some_and(|(was, is)| was != is);
+    (changed || (stray(text) && !stray(old)))
         .then(|| Seen::new(Rule::ContentEol, None, "other line endings than before"))
 }
 

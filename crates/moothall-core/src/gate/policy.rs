@@ -1,8 +1,8 @@
 //! The policy: TOML with a closed vocabulary, in layers that can only tighten.
 //!
-//! Built-in values come first. The highest file replaces them as far as each rule's floor allows;
-//! every file below it may only make things stricter. A key that is not known is an error, because
-//! a misspelt limit would otherwise be no limit.
+//! Built-in values come first. The organisation's file, or a workspace's file that a person trusted,
+//! replaces them as far as each rule's floor allows; every other file may only make things stricter.
+//! A key that is not known is an error, because a misspelt limit would otherwise be no limit.
 
 mod check;
 mod file;
@@ -14,10 +14,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use self::check::{Check, made_by_tools};
+pub(super) use self::globs::Globs;
 
 use self::check::Tree;
-use self::file::{ExceptionFile, File};
-use self::globs::Globs;
+use self::file::File;
 use super::rule::{Action, Rule};
 use crate::Sha256Hex;
 use crate::drafts::{Limits as DraftLimits, RelPath, Reviewers};
@@ -52,6 +52,16 @@ pub struct Layer {
     pub name: LayerName,
     /// What it says: TOML, or JSON in a task contract.
     pub text: String,
+    /// Whether a person trusted exactly this text. Only that of a workspace can be trusted: it may
+    /// have come with a cloned repository.
+    pub trusted: bool,
+}
+
+impl Layer {
+    /// A layer that nobody trusted in particular.
+    pub fn new(name: LayerName, text: impl Into<String>) -> Self {
+        Self { name, text: text.into(), trusted: false }
+    }
 }
 
 /// Why a policy cannot be used. Nothing is judged then.
@@ -194,9 +204,18 @@ pub struct Policy {
     hash: Sha256Hex,
 }
 
-/// What workers never change, whatever a policy says: the view that is made for them, and a file in
-/// its place. Not refused by `RelPath`, because journals may already have such a path.
-const ALWAYS_DENIED: &[&str] = &["_handoff", "_handoff/**"];
+/// What workers never change, whatever a policy says: the view that is made for them, a file in its
+/// place, and names that some file system takes for a reserved one (`.ſvn` with case folding,
+/// `GIT~1` as the short name of `.git` on Windows). Not refused by `RelPath`, because journals may
+/// already have such a path.
+const ALWAYS_DENIED: &[&str] = &[
+    "_handoff",
+    "_handoff/**",
+    "**/{.git,.hg,.svn,.moothall}",
+    "**/{.git,.hg,.svn,.moothall}/**",
+    "**/{git,hg,svn,mootha}~[0-9]*",
+    "**/{git,hg,svn,mootha}~[0-9]*/**",
+];
 
 /// What a person looks at where no policy says otherwise.
 const PROTECTED: &[&str] = &[
@@ -216,10 +235,6 @@ const DAY: u64 = 24 * 60 * 60 * SECOND;
 impl Policy {
     /// The policy where no file says anything.
     pub fn built_in() -> Self {
-        let globs = |texts: &[&str]| {
-            let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-            Globs::new(texts).unwrap_or_else(|_| Globs::everything())
-        };
         Self {
             limits: Numbers {
                 max_file_bytes: 1 << 20,
@@ -245,8 +260,8 @@ impl Policy {
             notes: Vec::new(),
             rules: Rule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
             allow: Vec::new(),
-            deny: globs(ALWAYS_DENIED),
-            protect: globs(PROTECTED),
+            deny: Globs::built_in(ALWAYS_DENIED),
+            protect: Globs::built_in(PROTECTED),
             exempt: Vec::new(),
             trees: Vec::new(),
             hash: Sha256Hex::of(b"moothall policy 1\n"),
@@ -263,17 +278,31 @@ impl Policy {
         for (at, layer) in layers.iter().enumerate() {
             let fault = |what: String| PolicyFault { layer: layer.name, what };
             let file = File::read(layer).map_err(fault)?;
-            // A task contract lies in the workspace for others to write: it never replaces.
+            // What lies in the workspace is for others to write: it replaces nothing by itself.
             let rank = match (at, layer.name) {
-                (0, LayerName::Organisation | LayerName::Workspace) => Rank::Highest,
+                (0, LayerName::Organisation) => Rank::Highest,
+                (0, LayerName::Workspace) if layer.trusted => Rank::Highest,
                 _ => Rank::Below,
             };
             policy.take(file, layer.name, rank).map_err(fault)?;
             let text = Sha256Hex::of(layer.text.as_bytes());
-            whole.push_str(&format!("{} {text}\n", layer.name));
+            let trusted = if layer.trusted { " trusted" } else { "" };
+            whole.push_str(&format!("{} {text}{trusted}\n", layer.name));
         }
         policy.hash = Sha256Hex::of(whole.as_bytes());
         Ok(policy)
+    }
+
+    /// What the workspace's policy loosens, or would loosen if a person trusted it.
+    pub fn loosened_by_workspace(layers: &[Layer]) -> Result<Vec<String>, PolicyFault> {
+        let untrusted = layers.iter().map(|layer| Layer { trusted: false, ..layer.clone() });
+        let policy = Self::of(&untrusted.collect::<Vec<_>>())?;
+        let of_workspace = format!("the {} wants ", LayerName::Workspace);
+        let wanted = |note: &String| {
+            let wanted = note.strip_prefix(&of_workspace)?;
+            Some(wanted.split_once("; it stays").map_or(wanted, |(wanted, _)| wanted).to_owned())
+        };
+        Ok(policy.notes.iter().filter_map(wanted).collect())
     }
 
     /// Which policy this is.
@@ -375,6 +404,9 @@ impl Policy {
             self.set(Rule::GateError, action, name, rank);
         }
         if let Some(preview) = defaults.preview {
+            if rank == Rank::Below && preview < self.preview {
+                self.keep(name, "to show a person fewer changes (preview)");
+            }
             self.preview = match rank {
                 Rank::Highest => preview,
                 Rank::Below => self.preview.max(preview),
@@ -388,6 +420,11 @@ impl Policy {
             self.deny = self.deny.and(deny)?;
         }
         if let Some(protect) = paths.protect {
+            let missing = |text: &&String| !protect.contains(text);
+            let fewer = self.protect.texts().iter().filter(missing).count();
+            if rank == Rank::Below && fewer > 0 {
+                self.keep(name, &format!("to leave {fewer} protected patterns out"));
+            }
             self.protect = match rank {
                 Rank::Highest => Globs::new(protect)?,
                 Rank::Below => self.protect.and(protect)?,
@@ -401,11 +438,18 @@ impl Policy {
             self.checks.push(check);
             self.trees.push(tree);
         }
-        if rank == Rank::Below && !exception.is_empty() {
-            return Err("only the highest policy may have exceptions: they loosen".to_owned());
+        if rank == Rank::Below && name == LayerName::Task && !exception.is_empty() {
+            return Err("a task contract cannot have exceptions: they loosen".to_owned());
         }
         for one in exception {
-            self.take_exception(one)?;
+            let (exception, globs) = one.read()?;
+            if rank == Rank::Below {
+                let (rule, path) = (exception.rule, &exception.path);
+                self.keep(name, &format!("an exception of {rule} for `{path}`"));
+                continue;
+            }
+            self.exceptions.push(exception);
+            self.exempt.push(Globs::new(globs)?);
         }
         if let Some(approvers) = review.approvers {
             self.reviewers.approvers = match (rank, self.reviewers.approvers.is_empty()) {
@@ -427,6 +471,9 @@ impl Policy {
             self.channels = channels.into_iter().filter(known).collect();
         }
         if let Some(elicitation) = review.elicitation {
+            if rank == Rank::Below && elicitation > self.elicitation {
+                self.keep(name, "to let clients answer for their users (elicitation)");
+            }
             self.elicitation = match rank {
                 Rank::Highest => elicitation,
                 Rank::Below => self.elicitation.min(elicitation),
@@ -441,6 +488,9 @@ impl Policy {
         }
         if let Some(may) = review.author_may_approve {
             let before = self.reviewers.author_may_approve;
+            if rank == Rank::Below && may && !before {
+                self.keep(name, "to let authors approve their own drafts (author_may_approve)");
+            }
             self.reviewers.author_may_approve = may && (rank == Rank::Highest || before);
         }
         Ok(())
@@ -480,11 +530,9 @@ impl Policy {
         self.rules.insert(rule, action.max(least));
     }
 
-    fn take_exception(&mut self, one: ExceptionFile) -> Result<(), String> {
-        let (exception, globs) = one.read()?;
-        self.exceptions.push(exception);
-        self.exempt.push(Globs::new(globs)?);
-        Ok(())
+    /// Notes that a layer does not get what would loosen the policy.
+    fn keep(&mut self, name: LayerName, wanted: &str) {
+        self.notes.push(format!("the {name} wants {wanted}; it stays as it is"));
     }
 }
 

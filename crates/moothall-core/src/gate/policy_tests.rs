@@ -3,15 +3,15 @@ use super::*;
 const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
 
 fn workspace(text: &str) -> Layer {
-    Layer { name: LayerName::Workspace, text: format!("version = 1\n{text}") }
+    Layer::new(LayerName::Workspace, format!("version = 1\n{text}"))
 }
 
 fn organisation(text: &str) -> Layer {
-    Layer { name: LayerName::Organisation, text: format!("version = 1\n{text}") }
+    Layer::new(LayerName::Organisation, format!("version = 1\n{text}"))
 }
 
 fn task(text: &str) -> Layer {
-    Layer { name: LayerName::Task, text: text.to_owned() }
+    Layer::new(LayerName::Task, text.to_owned())
 }
 
 fn path(text: &str) -> RelPath {
@@ -27,7 +27,7 @@ fn refused(layers: &[Layer], words: &str) {
 #[test]
 fn the_policy_of_the_documentation_is_read() {
     let text = include_str!("policy/example.toml");
-    let layer = Layer { name: LayerName::Workspace, text: text.to_owned() };
+    let layer = Layer::new(LayerName::Workspace, text.to_owned());
     let policy = Policy::of(&[layer]).unwrap();
     assert_eq!(policy.notes, Vec::<String>::new());
     for rule in Rule::ALL {
@@ -45,7 +45,7 @@ fn a_policy_with_an_unknown_key_rule_or_action_is_refused() {
     refused(&[workspace("[limits]\ndraft_ttl = \"a week\"")], "draft_ttl");
     refused(&[workspace("[limits]\nmax_deletion_ratio = 1.5")], "between 0 and 1");
     refused(&[workspace("[paths]\ndeny = [\"a[\"]")], "pattern `a[`");
-    let no_version = Layer { name: LayerName::Workspace, text: String::new() };
+    let no_version = Layer::new(LayerName::Workspace, String::new());
     refused(&[no_version], "version = 1");
     refused(&[task("{\"gate\": {\"limit\": 1}}")], "limit");
     refused(&[task("[]")], "task contract");
@@ -140,7 +140,7 @@ const EXCEPTION: &str = "[[exception]]\nrule = \"path.home\"\npath = \"docs/**\"
 
 #[test]
 fn an_exception_holds_for_its_rule_path_and_time() {
-    let policy = Policy::of(&[workspace(EXCEPTION)]).unwrap();
+    let policy = Policy::of(&[organisation(EXCEPTION)]).unwrap();
     let action =
         |rule, name: &str, day| policy.action(rule, &path(name), None, Today { day, ..TODAY });
     assert_eq!(action(Rule::PathHome, "docs/a.md", 15), Action::Allow);
@@ -154,7 +154,7 @@ fn an_exception_for_one_value_excuses_no_other() {
     let known = Sha256Hex::of(b"known");
     let text = EXCEPTION.replace("path.home", "secret.specific")
         + &format!("value_sha256 = \"{known}\"\n");
-    let policy = Policy::of(&[workspace(&text)]).unwrap();
+    let policy = Policy::of(&[organisation(&text)]).unwrap();
     let action = |value| policy.action(Rule::SecretSpecific, &path("docs/a"), value, TODAY);
     assert_eq!(action(Some(known)), Action::Allow);
     assert_eq!(action(Some(Sha256Hex::of(b"other"))), Action::Reject);
@@ -166,7 +166,34 @@ fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
     refused(&[workspace(&EXCEPTION.replace("alice", " "))], "owner");
     refused(&[workspace(&EXCEPTION.replace("expires = 2026-11-15", ""))], "expires");
     refused(&[workspace(&EXCEPTION.replace("2026-11-15", "07:32:00"))], "is a day");
-    refused(&[organisation(""), workspace(EXCEPTION)], "highest policy");
+    let contract = "{\"gate\": {\"exception\": [{\"rule\": \"path.home\", \"path\": \"**\", \"reason\": \"r\", \"owner\": \"o\", \"expires\": \"2026-11-15\"}]}}";
+    assert!(Policy::of(&[task(contract)]).is_err());
+    for layers in [vec![workspace(EXCEPTION)], vec![organisation(""), workspace(EXCEPTION)]] {
+        let policy = Policy::of(&layers).unwrap();
+        assert_eq!(policy.exceptions, []);
+        let note = "the workspace wants an exception of path.home for `docs/**`; it stays as it is";
+        assert_eq!(policy.notes, [note]);
+    }
+}
+
+#[test]
+fn the_policy_of_a_workspace_loosens_only_when_it_is_trusted() {
+    let loose = workspace(
+        "[limits]\nmax_changed_lines = 900\n[paths]\nprotect = [\"a\"]\n[rules]\n\"path.home\" = \"allow\"",
+    );
+    let trusted = Layer { trusted: true, ..loose.clone() };
+    let said = |layers: &[Layer]| {
+        let policy = Policy::of(layers).unwrap();
+        let (lines, rule) = (policy.limits.max_changed_lines, policy.rule(Rule::PathHome));
+        (lines, rule, policy.protects(&path("Makefile")))
+    };
+    assert_eq!(said(std::slice::from_ref(&loose)), (400, Action::Reject, true));
+    assert_eq!(said(std::slice::from_ref(&trusted)), (900, Action::Allow, false));
+    // Below the organisation's policy trust changes nothing.
+    assert_eq!(said(&[organisation(""), trusted.clone()]), (400, Action::Reject, true));
+    let loosened =
+        ["path.home = allow", "max_changed_lines = 900", "to leave 8 protected patterns out"];
+    assert_eq!(Policy::loosened_by_workspace(&[trusted]).unwrap(), loosened);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 use super::*;
-use crate::gate::{Action, Content, FingerprintKey, Layer, LayerName, Looked, Today, judge};
+use crate::gate::{
+    Action, Content, FingerprintKey, Layer, LayerName, Looked, Surroundings, Today, judge,
+};
 use crate::model::{StopReason, Usage, UsageBasis};
 
 fn reply(text: &str) -> ModelReply {
@@ -15,7 +17,7 @@ fn reply(text: &str) -> ModelReply {
 
 fn policy() -> Policy {
     let text = "version = 1\n[review]\nmodel = \"demo\"\n".to_owned();
-    Policy::of(&[Layer { name: LayerName::Organisation, text }]).unwrap()
+    Policy::of(&[Layer::new(LayerName::Organisation, text)]).unwrap()
 }
 
 /// What the gate says about a harmless change, with this review.
@@ -28,7 +30,7 @@ fn check(review: Option<Review>, action: Action, findings: &[(&str, Option<usize
         rename_to: None,
         base: Some(content(b"a = 1\n")),
         draft: Some(content(b"a = 2\n")),
-        twins: &[],
+        around: Surroundings::default(),
     };
     let looked = Looked { checks: Vec::new(), review };
     let today = Today { year: 2026, month: 11, day: 15 };
@@ -98,6 +100,6 @@ fn answers_that_are_no_review_are_not_read_as_one() {
 #[test]
 fn only_the_organisation_may_name_a_model() {
     let text = "version = 1\n[review]\nmodel = \"demo\"\n".to_owned();
-    let fault = Policy::of(&[Layer { name: LayerName::Workspace, text }]).map(|_| ()).unwrap_err();
+    let fault = Policy::of(&[Layer::new(LayerName::Workspace, text)]).map(|_| ()).unwrap_err();
     assert!(fault.to_string().contains("only the policy of the organisation"), "{fault}");
 }

@@ -96,6 +96,8 @@ rules! {
     PathTmp "path.tmp" Warn Allow "a temporary folder on an added line";
     PathDenied "path.denied" Reject Reject "a path that the policy denies or does not allow";
     PathProtected "path.protected" Escalate Warn "a path that the policy protects";
+    PathAutorun "path.autorun" Escalate Warn "a file that another program runs or obeys by itself";
+    PathIgnored "path.ignored" Escalate Warn "a path that git ignores or that tools write, so no diff shows it";
     PathTwin "path.twin" Escalate Escalate "a new name that differs from one beside it only by case or Unicode form";
     DiffDeletionRatio "diff.deletion_ratio" Escalate Warn "more of the file is deleted than `max_deletion_ratio`; moved lines are kept lines";
     DiffMaxLines "diff.max_lines" Escalate Allow "more lines are changed than `max_changed_lines`";
@@ -117,6 +119,7 @@ rules! {
     FileDelete "file.delete" Escalate Warn "a file is deleted";
     FileRename "file.rename" Escalate Warn "a file is renamed";
     FileMode "file.mode" Escalate Warn "a file becomes executable, or no longer is";
+    FileGitRepository "file.git_repository" Escalate Escalate "a file that makes a directory a git repository, or git settings that run programs";
     FileShebangAdded "file.shebang_added" Warn Allow "a first line that names an interpreter";
     CodeExecSinkAdded "code.exec_sink_added" Warn Allow "an added line that runs programs or text as code";
     DepsManifestChanged "deps.manifest_changed" Escalate Allow "a file that says what is installed";

@@ -8,6 +8,7 @@ mod views;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use sha2::{Digest, Sha256};
@@ -76,42 +77,95 @@ pub struct Secret {
     pub fingerprint: String,
 }
 
-/// Finds credentials in bytes of any encoding, in the order of lines.
-pub fn scan(bytes: &[u8], key: &FingerprintKey) -> Vec<Secret> {
-    scan_beyond(BTreeSet::new(), bytes, key)
+/// What a scan found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The credentials, in the order of lines.
+    pub secrets: Vec<Secret>,
+    /// Whether all of the text was looked at. If not, it may hold a credential.
+    pub complete: bool,
+    /// How much work it was, in steps of about one byte; grows with the length of the text.
+    pub steps: u64,
+}
+
+impl Scan {
+    /// Whether the text holds nothing that looks like a credential, as far as a scan can tell.
+    pub fn is_clean(&self) -> bool {
+        self.complete && self.secrets.is_empty()
+    }
+}
+
+/// The most steps for each byte: every pattern on every view, once.
+const STEPS_PER_BYTE: u64 = 4_000;
+/// What a short text may cost beyond that.
+const STEPS_AT_LEAST: u64 = 1_000_000;
+
+/// The work of one scan. There is no clock here, so time is bounded by counted steps.
+struct Work<'a> {
+    steps: u64,
+    most: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Work<'a> {
+    fn for_bytes(bytes: usize, stop: &'a AtomicBool) -> Self {
+        let most = (bytes as u64).saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST);
+        Self { steps: 0, most, stop }
+    }
+
+    fn spend(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_add(steps as u64);
+    }
+
+    /// Whether the scan must end, because it takes too long or nobody waits for it.
+    fn is_over(&self) -> bool {
+        self.steps > self.most || self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Finds credentials in bytes of any encoding.
+pub fn scan(bytes: &[u8], key: &FingerprintKey) -> Scan {
+    scan_beyond(BTreeSet::new(), bytes, key, &AtomicBool::new(false))
 }
 
 /// The same, without those whose hashes are known: they do not count towards the most, or a file
 /// with many would hide one more.
-fn scan_beyond(mut known: BTreeSet<Sha256Hex>, bytes: &[u8], key: &FingerprintKey) -> Vec<Secret> {
-    let mut found: Vec<Secret> = Vec::new();
-    for view in views(bytes, &PREFIXES) {
-        scan_view(&view, &mut |pattern: &Pattern, at: usize, value: &[u8]| {
+fn scan_beyond(
+    mut known: BTreeSet<Sha256Hex>,
+    bytes: &[u8],
+    key: &FingerprintKey,
+    stop: &AtomicBool,
+) -> Scan {
+    let mut work = Work::for_bytes(bytes.len(), stop);
+    let mut secrets: Vec<Secret> = Vec::new();
+    let lines = Lines::of(bytes);
+    for view in views(bytes, &PREFIXES, &mut work) {
+        scan_view(&view, &mut work, &mut |pattern: &Pattern, at: usize, value: &[u8]| {
             let sha256 = Sha256Hex::of(value);
-            if found.len() < MAX_FOUND && known.insert(sha256) {
-                found.push(Secret {
+            if secrets.len() < MAX_FOUND && known.insert(sha256) {
+                secrets.push(Secret {
                     kind: pattern.kind,
                     tier: pattern.tier,
-                    line: line_of(bytes, view.original(at)),
+                    line: lines.number(view.original(at)),
                     sha256,
                     fingerprint: key.fingerprint(value),
                 });
             }
         });
     }
-    found.sort_by_key(|secret| secret.line);
-    found
+    secrets.sort_by_key(|secret| secret.line);
+    Scan { secrets, complete: !work.is_over(), steps: work.steps }
 }
 
 /// What a draft has that its file had not.
-pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey) -> Vec<Seen> {
+pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey, stop: &AtomicBool) -> Vec<Seen> {
     let Some(draft) = change.draft else { return Vec::new() };
     let before: BTreeSet<Sha256Hex> = match change.base {
         Some(base) if base.bytes == draft.bytes => return Vec::new(),
-        Some(base) => hashes(base.bytes),
+        Some(base) => hashes(base.bytes, stop),
         None => BTreeSet::new(),
     };
-    let fresh = scan_beyond(before, draft.bytes, key);
+    let fresh = scan_beyond(before, draft.bytes, key, stop);
     let seen = |secret: Secret| {
         let (rule, words) = match secret.tier {
             Tier::Specific => (Rule::SecretSpecific, "a credential"),
@@ -120,14 +174,20 @@ pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey) -> Vec<Seen> {
         let message = format!("{words}: {}", secret.kind);
         Seen { secret: Some(secret.clone()), ..Seen::new(rule, Some(secret.line), message) }
     };
-    fresh.into_iter().map(seen).collect()
+    let mut all: Vec<Seen> = fresh.secrets.into_iter().map(seen).collect();
+    if !fresh.complete {
+        let words = "too much work to look for credentials";
+        all.push(Seen::new(Rule::GateError, None, words));
+    }
+    all
 }
 
 /// The hashes of all credentials of a file.
-fn hashes(bytes: &[u8]) -> BTreeSet<Sha256Hex> {
+fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     let mut all = BTreeSet::new();
-    for view in views(bytes, &PREFIXES) {
-        scan_view(&view, &mut |_, _, value: &[u8]| {
+    let mut work = Work::for_bytes(bytes.len(), stop);
+    for view in views(bytes, &PREFIXES, &mut work) {
+        scan_view(&view, &mut work, &mut |_, _, value: &[u8]| {
             all.insert(Sha256Hex::of(value));
         });
     }
@@ -160,7 +220,11 @@ static PREFIXES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     words.filter(|word| word.len() >= 4).collect()
 });
 
-fn scan_view(view: &View, found: &mut impl FnMut(&Pattern, usize, &[u8])) {
+fn scan_view(view: &View, work: &mut Work<'_>, found: &mut impl FnMut(&Pattern, usize, &[u8])) {
+    if work.is_over() {
+        return;
+    }
+    work.spend(view.bytes.len());
     let mut candidates = vec![false; TABLE.len()];
     match &WORDS.automaton {
         Some(automaton) => {
@@ -176,7 +240,12 @@ fn scan_view(view: &View, found: &mut impl FnMut(&Pattern, usize, &[u8])) {
             continue;
         }
         let Some(regex) = pattern.regex() else { continue };
+        work.spend(view.bytes.len());
         for captures in regex.captures_iter(&view.bytes) {
+            work.spend(captures.get(0).map_or(0, |all| all.len()));
+            if work.is_over() {
+                return;
+            }
             let Some(value) = captures.name("v").or_else(|| captures.get(0)) else { continue };
             if pattern.accepts(value.as_bytes(), captures.get(0).map_or(b"", |all| all.as_bytes()))
             {
@@ -186,8 +255,20 @@ fn scan_view(view: &View, found: &mut impl FnMut(&Pattern, usize, &[u8])) {
     }
 }
 
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    1 + bytes[..at.min(bytes.len())].iter().filter(|byte| **byte == b'\n').count()
+/// Where the lines of a text begin, so that the line of a finding is not counted from the top each
+/// time.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(bytes: &[u8]) -> Self {
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self(ends.map(|(at, _)| at).collect())
+    }
+
+    /// The line of a position, from 1.
+    fn number(&self, at: usize) -> usize {
+        1 + self.0.partition_point(|end| *end < at)
+    }
 }
 
 #[cfg(test)]

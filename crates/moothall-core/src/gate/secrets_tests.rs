@@ -4,14 +4,14 @@ mod corpus;
 use self::corpus::{ALNUM, Corpus, Dice, placed, tokens};
 use super::*;
 use crate::drafts::RelPath;
-use crate::gate::Content;
+use crate::gate::{Content, Surroundings};
 
 fn key() -> FingerprintKey {
     FingerprintKey::new([7; 32])
 }
 
 fn found(bytes: &[u8]) -> Vec<Secret> {
-    scan(bytes, &key())
+    scan(bytes, &key()).secrets
 }
 
 /// The figures of SPECIFICATION.md: printed with `--nocapture`.
@@ -109,9 +109,10 @@ fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
         rename_to: None,
         base: Some(side(&base)),
         draft: Some(side(&draft)),
-        twins: &[],
+        around: Surroundings::default(),
     };
-    let lines: Vec<_> = look(&change, &key()).into_iter().map(|seen| seen.line).collect();
+    let lines: Vec<_> =
+        look(&change, &key(), &AtomicBool::new(false)).into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, [Some(MAX_FOUND + 11)]);
 }
 
@@ -122,4 +123,107 @@ fn the_fingerprint_is_hmac_sha_256() {
     bytes[..4].copy_from_slice(b"Jefe");
     let seen = FingerprintKey::new(bytes).fingerprint(b"what do ya want for nothing?");
     assert_eq!(seen, "5bdcc146bf60754e");
+}
+
+/// Twenty texts that made some scan or other do the same work again and again.
+const HOSTILE: [&str; 20] = [
+    "\\",
+    "\\\"",
+    "'",
+    "%",
+    "\\ ",
+    "\\\n",
+    "\" ",
+    "\"+",
+    "\"#",
+    "&#",
+    "a",
+    "Aa0+",
+    "Aa0+\n",
+    "ghp_",
+    "key = \"",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "PuTTY-User-Key-File-2: a\n",
+    "eyJ.eyJ.",
+    "password: aB3!aB3!\n",
+    "{\\\"token\\\":\\\"v\\\"},",
+];
+
+#[test]
+fn the_work_of_a_scan_grows_with_the_text_and_not_with_its_square() {
+    for piece in HOSTILE {
+        let steps = |size: usize| {
+            let scan = scan(piece.repeat(size / piece.len()).as_bytes(), &key());
+            assert!(scan.complete, "{piece:?}");
+            scan.steps
+        };
+        let (small, large) = (steps(64 << 10), steps(256 << 10));
+        assert!(large <= 5 * small, "{piece:?}: {small} steps, then {large}");
+    }
+}
+
+#[test]
+fn a_scan_that_nobody_waits_for_ends_and_says_that_it_is_not_complete() {
+    let text = "ghp_ key = \"".repeat(1000);
+    let scan = scan_beyond(BTreeSet::new(), text.as_bytes(), &key(), &AtomicBool::new(true));
+    assert!(!scan.complete && !scan.is_clean());
+}
+
+#[test]
+fn a_credential_is_found_behind_the_simple_disguises_of_the_review() {
+    let token = format!("ghp_{}", Dice(6).of(ALNUM, 36));
+    let encode = |bytes: &[u8]| base64_of(bytes);
+    let wrapped = |text: &str, width: usize| {
+        let lines: Vec<String> = text
+            .as_bytes()
+            .chunks(width)
+            .map(|line| String::from_utf8(line.to_vec()).unwrap())
+            .collect();
+        lines.join("\n")
+    };
+    let codes = |format: &dyn Fn(u8) -> String| token.bytes().map(format).collect::<String>();
+    let disguises = [
+        ("example appended", format!("t = \"{token}example\"[:40]")),
+        ("one more character", format!("t = \"{token}X\"")),
+        ("an underscore before", format!("t_{token}")),
+        ("base64 twice", encode(encode(token.as_bytes()).as_bytes())),
+        ("base64 after one character", format!("x{}", encode(token.as_bytes()))),
+        ("base64 after a byte that is no text", encode(format!("é{token}").as_bytes())),
+        ("base64 wrapped at 20", wrapped(&encode(token.as_bytes()), 20)),
+        ("octal escapes", codes(&|byte| format!("\\{byte:03o}"))),
+        ("braced escapes", codes(&|byte| format!("\\u{{{byte:x}}}"))),
+        ("HTML entities", codes(&|byte| format!("&#{byte};"))),
+        ("a list of parts", format!("\"\".join([\"{}\", \"{}\"])", &token[..20], &token[20..])),
+        ("a comment between", format!("a = \"{}\" # part\n\"{}\"", &token[..20], &token[20..])),
+    ];
+    let missed: Vec<_> = disguises
+        .iter()
+        .filter(|(_, text)| found(text.as_bytes()).is_empty())
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(missed, Vec::<&&str>::new());
+    let small = "-----begin rsa private key-----\nMIIEpAIBAAKCAQEAu3Zr8qLmN0Pq\n";
+    assert_eq!(found(small.as_bytes())[0].kind, "private-key");
+}
+
+fn base64_of(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |group: &[u8], at: usize| {
+        let bits = group
+            .iter()
+            .enumerate()
+            .fold(0_u32, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
+        char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize])
+    };
+    bytes.chunks(3).flat_map(|group| (0..=group.len()).map(move |at| digit(group, at))).collect()
+}
+
+#[test]
+fn a_password_that_a_person_chose_is_noticed_and_a_name_is_not() {
+    for value in ["Tr0ub4dor&3", "hunter2!correcthorse"] {
+        assert_eq!(found(format!("password = \"{value}\"\n").as_bytes()).len(), 1, "{value}");
+    }
+    for value in ["changeme", "password_field", "user-name-1", "a=1&b=2", "secret_key"] {
+        assert_eq!(found(format!("password = \"{value}\"\n").as_bytes()), [], "{value}");
+    }
 }

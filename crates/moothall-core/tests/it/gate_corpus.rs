@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    Action, Content, FileChange, FingerprintKey, Looked, Policy, Today, judge, scan_secrets,
+    Action, Content, FileChange, FingerprintKey, Looked, Policy, Surroundings, Today, judge,
+    scan_secrets,
 };
 
 const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
@@ -71,7 +72,7 @@ fn sources_of_people_raise_hardly_any_alarm_about_credentials() {
             }
             files += 1;
             bytes += content.len();
-            if let Some(secret) = scan_secrets(&content, &key()).first() {
+            if let Some(secret) = scan_secrets(&content, &key()).secrets.first() {
                 let place = folder.file_name().unwrap().to_string_lossy();
                 alarms.push(format!("{place}/{name}:{} {}", secret.line, secret.kind));
             }
@@ -106,7 +107,7 @@ fn verdict(path: &RelPath, base: &[u8], draft: &[u8]) -> Action {
         rename_to: None,
         base: Some(content(base)),
         draft: Some(content(draft)),
-        twins: &[],
+        around: Surroundings::default(),
     };
     judge(&Policy::built_in(), &[change], &Looked::default(), &key(), TODAY).action
 }

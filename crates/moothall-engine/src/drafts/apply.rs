@@ -4,7 +4,6 @@ use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
     Command, DraftId, End, Event, FileState, Principal, RelPath, State, Step, steps, undo_steps,
 };
-use moothall_core::gate::Action;
 
 use super::error::DraftError;
 use super::workspace::Carried;
@@ -69,17 +68,9 @@ impl DraftStore {
                     Err(error) if error.is_refusal() => {}
                     applied => applied?,
                 },
-                _ => match self.judge_submitted(
-                    inner,
-                    Principal::recovery(),
-                    &ids,
-                    None,
-                    Action::Allow,
-                ) {
+                _ => match self.judge_left_over(inner, &ids) {
                     Err(error) if error.is_refusal() => {}
-                    judged => {
-                        judged?;
-                    }
+                    judged => judged?,
                 },
             }
         }

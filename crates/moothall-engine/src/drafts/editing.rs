@@ -51,6 +51,8 @@ impl DraftStore {
             let words = "a task is 1 to 128 letters, digits, `-`, `_` and `.`";
             DraftError::Input(words.to_owned())
         })?;
+        self.may_be_recorded(path)?;
+        self.may_be_recorded(task.as_str())?;
         let path = RelPath::parse(path)?;
         self.may_be_read(&path)?;
         self.with(|store, inner| {
@@ -170,6 +172,16 @@ impl DraftStore {
         })
     }
 
+    /// Paths and tasks stand in the journal for good, so one with a credential is refused before
+    /// anything is recorded.
+    fn may_be_recorded(&self, text: &str) -> Result<(), DraftError> {
+        if self.may_be_shown(text) {
+            return Ok(());
+        }
+        let words = "the path or the task looks like it holds a credential; nothing was recorded";
+        Err(DraftError::Input(words.to_owned()))
+    }
+
     fn writable(&self, draft: &Draft) -> Result<(), DraftError> {
         match draft.state {
             State::Editing | State::Escalated | State::Conflict => Ok(()),
@@ -218,6 +230,7 @@ impl DraftStore {
                 return Ok((Change { file: None, rename_to: None }, 0));
             }
             Edit::Rename(to) => {
+                self.may_be_recorded(&to)?;
                 let to = RelPath::parse_new(&to)?;
                 self.may_be_read(&to)?;
                 let taken =

@@ -27,12 +27,15 @@ pub enum DraftError {
     /// What the caller sent says no.
     #[error("{0}")]
     Input(String),
-    /// Too much was looked at lately.
+    /// Too many checks ran lately.
     #[error("checks and reviews within an hour: {most} are the most; nothing was handed in")]
-    Busy {
+    TooManyChecks {
         /// How often it may be.
         most: usize,
     },
+    /// Others use the store, and did not finish in time. Nothing was done.
+    #[error("the drafts of this workspace are busy; nothing was done, try again in a moment")]
+    Busy,
     /// Whoever wanted it does not want it any more.
     #[error("it was stopped; nothing was handed in")]
     Stopped,
@@ -78,8 +81,9 @@ impl DraftError {
             | Self::Path(_)
             | Self::File { .. }
             | Self::Input(_)
-            | Self::Busy { .. } => true,
-            Self::Stopped
+            | Self::TooManyChecks { .. } => true,
+            Self::Busy
+            | Self::Stopped
             | Self::Policy(_)
             | Self::ContentGone(_)
             | Self::JournalDamaged { .. }

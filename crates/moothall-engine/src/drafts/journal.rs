@@ -7,14 +7,16 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, Principal, Record};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::error::DraftError;
 use super::note::Signer;
-use super::{Point, Reached};
+use super::{LOCK_WAIT, Point, Reached};
 
 /// Bytes after which a file is closed and the next one begun.
 const ROTATE_AT: u64 = 64 << 20;
@@ -22,6 +24,8 @@ const ROTATE_AT: u64 = 64 << 20;
 const CHECKPOINT_EVERY: u64 = 256;
 /// Milliseconds after which one is signed with the next record.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
+/// How long to wait before a lock is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// `,"hash":"` and 64 digits and `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
@@ -171,14 +175,21 @@ impl Journal {
         let line = line(record, self.head)?;
         let path = file(&self.folder, self.number);
         let what = DraftError::io("the journal cannot be written");
-        let locked = Locked::take(&self.lock);
-        let written = locked.and_then(|_held| {
+        let held = match Locked::take(&self.lock, LOCK_WAIT) {
+            Ok(held) => held,
+            // Nothing was written.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(DraftError::Busy),
+            Err(error) => return Err(what(error)),
+        };
+        let append = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
             reached(Point::Journal)?;
             file.write_all(line.text.as_bytes())?;
             reached(Point::JournalSync)?;
             file.sync_data()
-        });
+        };
+        let written = append();
+        drop(held);
         if let Err(error) = written {
             // What is on the disk now is not known; whoever opens the journal next will see.
             self.broken = true;
@@ -255,7 +266,8 @@ pub fn verify(
     let lock = fs_err::File::open(state.join("audit.lock"))
         .map_err(DraftError::io("the journal cannot be read"))?;
     let lock = lock.into_parts().0;
-    let _held = Locked::take(&lock).map_err(DraftError::io("the journal cannot be read"))?;
+    let _held =
+        Locked::take(&lock, LOCK_WAIT).map_err(DraftError::io("the journal cannot be read"))?;
     let notes = signer.notes()?;
     let mut head = Head::start();
     let mut number = 1;
@@ -363,9 +375,20 @@ fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
 pub(super) struct Locked<'a>(&'a File);
 
 impl<'a> Locked<'a> {
-    pub(super) fn take(file: &'a File) -> io::Result<Self> {
-        flock(file, FlockOperation::LockExclusive)?;
-        Ok(Self(file))
+    /// Waits for at most so long; then the error is [`io::ErrorKind::TimedOut`]. There is no call that
+    /// waits for a lock with a limit, so it is tried again and again.
+    pub(super) fn take(file: &'a File, wait: Duration) -> io::Result<Self> {
+        let until = Instant::now() + wait;
+        loop {
+            match flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self(file)),
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 

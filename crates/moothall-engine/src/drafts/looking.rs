@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Command, DraftId, decide};
 use moothall_core::gate::reviewer::{self, Doubt, MAX_DIFF_BYTES, Review};
 use moothall_core::gate::{
     Action, Check, CheckOutcome, CheckResult, Looked, check_outcome, check_request, scan_secrets,
@@ -17,10 +16,10 @@ use moothall_core::sandbox::{ExecuteRequest, Execution, FileRef, GuestPath};
 use moothall_core::structured::ask_again;
 use tokio_util::sync::CancellationToken;
 
+use super::DraftStore;
 use super::error::DraftError;
-use super::judging::{Owned, difference};
+use super::judging::{Owned, Prepared, difference};
 use super::memory::Memory;
-use super::{Caller, DraftStore};
 
 /// How much of a check's output whoever submitted is shown.
 const MAX_OUTPUT_BYTES: usize = 4_000;
@@ -72,37 +71,20 @@ pub(super) struct TreeFile {
 
 impl DraftStore {
     /// Runs what the policy asks for. Nothing where it asks for nothing, or where code alone already
-    /// rejects: then nobody needs to wait for more reasons. With a summary the drafts shall be
-    /// handed in, and nothing runs for those that cannot be.
+    /// rejects: then nobody needs to wait for more reasons.
     ///
     /// One look at a time: workers shall not fill the machine with sandboxes, and what two of them
     /// ask at once is found out once.
     pub(super) fn look(
         &self,
-        caller: &Caller,
-        ids: &[DraftId],
-        summary: Option<&str>,
+        prepared: &Prepared,
+        summary: &str,
     ) -> Result<Option<Found>, DraftError> {
-        let most = self.policy.limits.max_files_per_changeset;
-        if ids.len() > most {
-            let words = format!("at most {most} drafts are looked at together");
-            return Err(DraftError::Input(words));
-        }
         if self.policy.checks.is_empty() && self.policy.reviewing_model.is_none() {
             return Ok(None);
         }
-        let (seal, files) = self.with(|store, inner| {
-            let mut files = Vec::new();
-            for id in ids {
-                files.push(store.owned(&store.readable(inner, caller, *id)?)?);
-            }
-            if let Some(summary) = summary {
-                let command = Command::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
-                let (limits, reviewers) = (store.policy.draft_limits(), &store.policy.reviewers);
-                decide(&inner.drafts, &caller.who, command, &limits, reviewers, store.now())?;
-            }
-            Ok((inner.drafts.seal(ids), files))
-        })?;
+        let Prepared { seal, files } = prepared;
+        let seal = *seal;
         let paths =
             || files.iter().flat_map(|one| std::iter::once(&one.path).chain(&one.rename_to));
         let wanted = self.policy.checks_for(paths());
@@ -113,7 +95,7 @@ impl DraftStore {
                 .collect(),
             review: Some(Review::Said(Vec::new())),
         };
-        let without = self.verdict(files.clone(), spotless.clone());
+        let without = self.verdict(Arc::clone(files), spotless.clone());
         if without.action == Action::Reject {
             let (checks, doubts) = (Vec::new(), Vec::new());
             return Ok(Some(Found { seal, looked: spotless, checks, doubts }));
@@ -122,13 +104,13 @@ impl DraftStore {
             Found { seal, looked: Looked::default(), checks: Vec::new(), doubts: Vec::new() };
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         for check in wanted {
-            let (outcome, output) = self.checked(&mut memory, check, &files)?;
+            let (outcome, output) = self.checked(&mut memory, check, files)?;
             let id = check.id.clone();
             let passed = outcome == CheckOutcome::Passed;
             found.checks.push(CheckReport { id: id.clone(), passed, output });
             found.looked.checks.push(CheckResult { id, outcome });
         }
-        if let Some(review) = self.reviewed(&mut memory, &files, summary.unwrap_or_default())? {
+        if let Some(review) = self.reviewed(&mut memory, files, summary)? {
             if let Review::Said(doubts) = &review {
                 found.doubts.clone_from(doubts);
             }
@@ -185,7 +167,7 @@ impl DraftStore {
         let most = self.policy.limits.max_looks_per_hour;
         match memory.begin(self.now(), most) {
             true => Ok(()),
-            false => Err(DraftError::Busy { most }),
+            false => Err(DraftError::TooManyChecks { most }),
         }
     }
 
@@ -238,7 +220,7 @@ impl DraftStore {
         let Some(model) = &self.policy.reviewing_model else { return Ok(None) };
         let sides = files.iter().flat_map(|file| [&file.base, &file.after]).flatten();
         let mut texts = sides.map(|(bytes, _)| bytes.as_slice()).chain([summary.as_bytes()]);
-        if texts.any(|text| !scan_secrets(text, &self.key).is_empty()) {
+        if texts.any(|text| !scan_secrets(text, &self.key).is_clean()) {
             return Ok(Some(Review::Withheld));
         }
         let diff: String = files.iter().map(difference).collect();

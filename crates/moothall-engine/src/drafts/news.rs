@@ -8,8 +8,8 @@ use moothall_core::drafts::{
 };
 use moothall_core::gate::Comparison;
 
+use super::DraftStore;
 use super::error::DraftError;
-use super::{DraftStore, PoisonError};
 
 /// News that are kept at hand. Who was away for longer reads where drafts stand instead.
 const MOST: usize = 2_000;
@@ -83,7 +83,7 @@ impl DraftStore {
     /// News after a record, as far as this process has read the journal.
     pub fn heard(&self, after: u64) -> Heard {
         let (fresh, head, missed) = {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let inner = self.inner.lock();
             let fresh = inner.news.all.iter().filter(|(seq, ..)| *seq > after).cloned();
             (fresh.collect::<Vec<_>>(), inner.news.head, after < inner.news.gone)
         };

@@ -1,14 +1,17 @@
 //! Where policies are found.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use moothall_core::drafts::{RelPath, VIEW};
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{Event, RelPath, VIEW};
 use moothall_core::gate::{Layer, LayerName, Policy};
 
-use super::Options;
 use super::error::DraftError;
 use super::workspace::Workspace;
+use super::{Caller, DraftStore, Options};
 
 /// Of the workspace. Drafts cannot reach it: `.moothall` is refused in every path.
 const OF_WORKSPACE: &str = ".moothall/policy.toml";
@@ -17,27 +20,31 @@ const OF_TASK: &str = "_handoff/TASK_CONTRACT.json";
 /// The longest contract that is read.
 const MAX_CONTRACT_BYTES: usize = 1 << 20;
 
+/// The policies that a person trusted, in the store's directory: the hash of each text on a line.
+const TRUSTED: &str = "trusted-policies";
+
 /// The layers that exist for a workspace, with where they were read.
-pub fn policy_layers(
-    workspace: &Path,
-    organisation: Option<&Path>,
-) -> Result<Vec<(PathBuf, Layer)>, DraftError> {
+pub fn policy_layers(options: &Options) -> Result<Vec<(PathBuf, Layer)>, DraftError> {
+    let workspace = &options.workspace;
     let places = [
-        (LayerName::Organisation, organisation.map(Path::to_owned)),
+        (LayerName::Organisation, options.organisation_policy.clone()),
         (LayerName::Workspace, Some(workspace.join(OF_WORKSPACE))),
     ];
     let mut layers = Vec::new();
     for (name, path) in places {
         let Some(path) = path else { continue };
         match fs_err::read_to_string(&path) {
-            Ok(text) => layers.push((path, Layer { name, text })),
+            Ok(text) => {
+                let trusted = name == LayerName::Workspace && is_trusted(&options.state, &text)?;
+                layers.push((path, Layer { name, text, trusted }));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // A policy that cannot be read is not a policy that allows.
             Err(error) => return Err(DraftError::io("a policy cannot be read")(error)),
         }
     }
     if let Some(text) = contract(workspace)? {
-        layers.push((workspace.join(OF_TASK), Layer { name: LayerName::Task, text }));
+        layers.push((workspace.join(OF_TASK), Layer::new(LayerName::Task, text)));
     }
     Ok(layers)
 }
@@ -57,8 +64,60 @@ fn contract(workspace: &Path) -> Result<Option<String>, DraftError> {
     String::from_utf8(file.bytes).map(Some).map_err(no_text)
 }
 
-pub(super) fn load(options: &Options) -> Result<Policy, DraftError> {
-    let layers = policy_layers(&options.workspace, options.organisation_policy.as_deref())?;
+pub(super) fn load(options: &Options) -> Result<(Policy, Vec<Layer>), DraftError> {
+    let layers = policy_layers(options)?;
     let layers: Vec<Layer> = layers.into_iter().map(|(_, layer)| layer).collect();
-    Ok(Policy::of(&layers)?)
+    Ok((Policy::of(&layers)?, layers))
+}
+
+fn is_trusted(state: &Path, text: &str) -> Result<bool, DraftError> {
+    let hash = Sha256Hex::of(text.as_bytes()).to_string();
+    match fs_err::read_to_string(state.join(TRUSTED)) {
+        Ok(known) => Ok(known.lines().any(|line| line == hash)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(DraftError::io("the trusted policies cannot be read")(error)),
+    }
+}
+
+impl DraftStore {
+    /// What people should know about the policy before they rely on it: what the workspace's policy
+    /// loosens, or wants to and may not.
+    pub fn policy_notes(&self) -> Vec<String> {
+        let (policy, layers) = (&self.policy, &self.policy_layers);
+        if !layers.iter().any(|layer| layer.trusted) {
+            return policy.notes.clone();
+        }
+        let loosened = Policy::loosened_by_workspace(layers).unwrap_or_default();
+        loosened
+            .iter()
+            .map(|what| format!("the trusted policy of the workspace loosens: {what}"))
+            .collect()
+    }
+
+    /// Lets the workspace's policy replace the built-in one, as long as its text stays the same.
+    pub fn trust_policy(&self, caller: &Caller) -> Result<Sha256Hex, DraftError> {
+        let of_workspace = self.policy_layers.iter().find(|one| one.name == LayerName::Workspace);
+        let Some(layer) = of_workspace else {
+            let words = format!("the workspace has no `{OF_WORKSPACE}` to trust");
+            return Err(DraftError::Input(words));
+        };
+        let text = Sha256Hex::of(layer.text.as_bytes());
+        if layer.trusted {
+            return Ok(text);
+        }
+        self.with(|store, inner| {
+            store.record(inner, caller, Event::PolicyTrusted { text })?;
+            let write = || -> io::Result<()> {
+                let mut file = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .mode(0o600)
+                    .open(store.options.state.join(TRUSTED))?;
+                writeln!(file, "{text}")?;
+                file.sync_all()
+            };
+            write().map_err(DraftError::io("the trusted policies cannot be written"))
+        })?;
+        Ok(text)
+    }
 }

@@ -156,7 +156,7 @@ impl DraftStore {
             ViewFile::Submissions(text) => Ok(text.clone().into_bytes()),
             ViewFile::Draft(sha256) => {
                 let bytes = self.blobs.get(*sha256)?;
-                let plain = scan_secrets(&bytes, &self.key).is_empty();
+                let plain = scan_secrets(&bytes, &self.key).is_clean();
                 Ok(if plain { bytes } else { WITHHELD.as_bytes().to_vec() })
             }
         }

@@ -81,6 +81,17 @@ impl Workspace {
         }
     }
 
+    /// A text of the workspace that need not be one that workers may name.
+    pub(super) fn text_at(&self, folder: &str, name: &str) -> Result<Option<String>, DraftError> {
+        let cannot = |error: Errno| DraftError::io("a folder cannot be opened")(error.into());
+        let Some(folder) = self.folder_at(folder).map_err(cannot)? else { return Ok(None) };
+        match self.look(&folder, name)? {
+            Found::Nothing => Ok(None),
+            Found::File(file) => Ok(Some(String::from_utf8_lossy(&file.bytes).into_owned())),
+            Found::Odd(why) => Err(DraftError::File { path: name.to_owned(), why }),
+        }
+    }
+
     /// Names beside a path that some file system takes for the same.
     pub(super) fn twins(&self, path: &RelPath) -> Result<Vec<String>, DraftError> {
         let (folder, name) = path.split();

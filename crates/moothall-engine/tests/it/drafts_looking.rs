@@ -366,7 +366,7 @@ fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
     store.submit(&worker(), &[id], "why").unwrap();
     write(&store, id, "a = 3\n");
     let refused = store.submit(&worker(), &[id], "why").unwrap_err();
-    assert!(matches!(refused, DraftError::Busy { most: 2 }), "{refused}");
+    assert!(matches!(refused, DraftError::TooManyChecks { most: 2 }), "{refused}");
     assert_eq!(asked.lock().unwrap().len(), 2);
 }
 

@@ -163,6 +163,7 @@ fn says(event: &Event) -> Says {
         Event::Expired { draft } => about("expired", &[*draft], Vec::new()),
         Event::Purged { blobs } => about("purged", &[], vec![format!("{blobs} contents")]),
         Event::PolicyDiffers { .. } => about("policy-differs", &[], Vec::new()),
+        Event::PolicyTrusted { .. } => about("policy-trusted", &[], Vec::new()),
         Event::Rotated { next } => about("rotated", &[], vec![format!("goes on in file {next}")]),
     }
 }

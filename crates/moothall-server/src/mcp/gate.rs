@@ -338,7 +338,7 @@ fn edit_of(args: EditArgs) -> Result<Edit, DraftError> {
 }
 
 fn refused(error: DraftError) -> Answer {
-    if !error.is_refusal() {
+    if !error.is_refusal() && !matches!(error, DraftError::Busy) {
         return Answer::Broken { words: error.to_string() };
     }
     let hint = match &error {
@@ -357,9 +357,10 @@ fn refused(error: DraftError) -> Answer {
         DraftError::Refused(Refusal::ContentRemoved) => {
             Some("draft_write the whole content again, without the credential")
         }
-        DraftError::Busy { .. } => Some(
+        DraftError::TooManyChecks { .. } => Some(
             "what was checked before is kept: the same contents cost nothing; else wait a while",
         ),
+        DraftError::Busy => Some("nothing was done: call it again in a few seconds"),
         DraftError::Path(_) => Some("give a path inside of the workspace, such as src/app.py"),
         DraftError::File { why: "there is no such file", .. } => {
             Some("say `create: true` to draft a new file")

@@ -14,12 +14,15 @@ const FORMS: &str = "version = 1\n[review]\nelicitation = \"form\"\n";
 fn gate(policy: &str) -> (TempDir, Gate) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().join("ws");
-    fs_err::create_dir_all(workspace.join(".moothall")).unwrap();
-    fs_err::write(workspace.join(".moothall/policy.toml"), policy).unwrap();
+    fs_err::create_dir_all(&workspace).unwrap();
+    let organisation_policy = folder.path().join("policy.toml");
+    fs_err::write(&organisation_policy, policy).unwrap();
     fs_err::write(workspace.join("Makefile"), "all:\n").unwrap();
     let long: String = (0..40).map(|number| format!("value_{number} = {number}\n")).collect();
     fs_err::write(workspace.join("big.py"), long).unwrap();
-    let store = DraftStore::open(Options::new(workspace, folder.path().join("state"))).unwrap();
+    let mut options = Options::new(workspace, folder.path().join("state"));
+    options.organisation_policy = Some(organisation_policy);
+    let store = DraftStore::open(options).unwrap();
     let worker = Principal::worker("ada/mcp");
     (folder, Gate::new(store, Terms { worker, user: "ada".to_owned(), review_url: None }))
 }

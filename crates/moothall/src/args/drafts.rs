@@ -256,6 +256,15 @@ pub(crate) enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         draft: PathBuf,
     },
+    /// Let this workspace's policy loosen the built-in one
+    ///
+    /// A policy that comes with a repository may only make things stricter. This shows what it loosens;
+    /// with `--yes` the policy is trusted, as long as its text stays the same.
+    Trust {
+        /// Trust it
+        #[arg(long)]
+        yes: bool,
+    },
     /// Show what the policy says about a path
     Explain {
         /// The path, relative to the workspace

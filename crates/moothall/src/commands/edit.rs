@@ -129,7 +129,9 @@ impl<'a> Desk<'a> {
     ) -> Result<Self, CliError> {
         let gateway = Arc::new(context.gateway(&kept.edit.model, kept.recording()?)?);
         // A folder that cannot be opened is found out before a model is paid.
-        open_with_view(global, &kept.workspace_flags(), view)?.worker(&kept.worker)?;
+        let opened = open_with_view(global, &kept.workspace_flags(), view)?;
+        opened.warn_about_policy();
+        opened.worker(&kept.worker)?;
         Ok(Self { global, gateway, kept })
     }
 

@@ -93,6 +93,7 @@ pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> 
         McpPart::Gate => {
             let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
             let opened = store::open_with_view(global, &flags, &args.view)?;
+            opened.warn_about_policy();
             let worker = opened.worker(&args.worker)?.who;
             let user = opened.user();
             let terms = Terms { worker, user, review_url: args.review_url.clone() };

@@ -5,23 +5,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    Content, FileChange, FingerprintKey, Layer, Looked, Policy, Rule, judge,
+    AUTO_RUN, Content, FileChange, FingerprintKey, Layer, Looked, Policy, Rule, Surroundings,
+    auto_run_by, judge,
 };
 use moothall_engine::drafts::{policy_layers, today};
 use serde_json::json;
 
-use super::draft::store::{failed, options};
+use super::draft::store::{failed, open, options};
 use super::draft::{exit_of, say, text_of, verdict_text};
 use super::words;
 use crate::args::{Global, PolicyArgs, PolicyCommand};
 use crate::error::{CliError, Exit};
-use crate::terminal::{BOLD, DIM, YELLOW};
+use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
     let (options, _) = options(global, &args.flags)?;
     let json = args.flags.json;
-    let layers = policy_layers(&options.workspace, options.organisation_policy.as_deref())
-        .map_err(failed)?;
+    let layers = policy_layers(&options).map_err(failed)?;
     let texts: Vec<Layer> = layers.iter().map(|(_, layer)| layer.clone()).collect();
     let policy = Policy::of(&texts).map_err(|fault| {
         CliError::usage(fault.to_string()).with_hint(
@@ -42,9 +42,30 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             for note in &policy.notes {
                 let _ = writeln!(text, "{YELLOW}note{YELLOW:#}: {}", words::line(note));
             }
+            if texts.iter().any(|layer| layer.trusted) {
+                for what in Policy::loosened_by_workspace(&texts).unwrap_or_default() {
+                    let what = words::line(&what);
+                    let _ =
+                        writeln!(text, "{YELLOW}trusted{YELLOW:#}: the workspace loosens {what}");
+                }
+            }
+            let _ = writeln!(
+                text,
+                "\nfiles that run by themselves ({}):",
+                policy.rule(Rule::PathAutorun)
+            );
+            for one in AUTO_RUN {
+                let _ = writeln!(
+                    text,
+                    "  {}  {DIM}{}, since {}{DIM:#}",
+                    one.pattern, one.runner, one.added
+                );
+            }
             let names: Vec<_> = layers
                 .iter()
-                .map(|(path, layer)| json!({ "layer": layer.name, "file": path }))
+                .map(|(path, layer)| {
+                    json!({ "layer": layer.name, "file": path, "trusted": layer.trusted })
+                })
                 .collect();
             let report = json!({
                 "hash": policy.hash(),
@@ -53,8 +74,31 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
                 "limits": policy.limits,
                 "exceptions": policy.exceptions,
                 "checks": policy.checks,
+                "autorun": AUTO_RUN,
             });
             say(json, &report, &text)
+        }
+        PolicyCommand::Trust { yes } => {
+            let loosened = Policy::loosened_by_workspace(&texts)
+                .map_err(|fault| CliError::usage(fault.to_string()))?;
+            let mut text = String::new();
+            for what in &loosened {
+                let _ = writeln!(text, "{YELLOW}loosens{YELLOW:#}: {}", words::line(what));
+            }
+            if !yes {
+                terminal::note(&text);
+                return Err(CliError::usage("the policy is not trusted yet")
+                    .with_hint("read it, then say `moothall policy trust --yes`")
+                    .into());
+            }
+            let opened = open(global, &args.flags)?;
+            let person = opened.person(None)?;
+            let hash = opened.store.trust_policy(&person).map_err(failed)?;
+            let _ = writeln!(
+                text,
+                "trusted {hash}; servers that run keep the policy they started with"
+            );
+            say(json, &json!({ "trusted": hash, "loosens": loosened }), &text)
         }
         PolicyCommand::Test { path, draft } => {
             let path = parse(path)?;
@@ -66,7 +110,7 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
                 rename_to: None,
                 base: base.as_deref().map(content),
                 draft: Some(content(draft.as_bytes())),
-                twins: &[],
+                around: Surroundings::default(),
             };
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let day = today(since.as_millis() as u64);
@@ -80,9 +124,13 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             let word = match (policy.denies(&path), policy.protects(&path)) {
                 (true, _) => "denied: workers cannot change it",
                 (_, true) => "protected: a person looks at every change",
+                _ if auto_run_by(&path).is_some() => {
+                    "runs by itself: a person looks at every change"
+                }
                 _ => "allowed",
             };
-            let patterns = policy.patterns_for(&path);
+            let mut patterns = policy.patterns_for(&path);
+            patterns.extend(auto_run_by(&path).map(|runner| format!("run or obeyed by {runner}")));
             let excused: Vec<_> = policy.exceptions_for(&path).collect();
             let mut text = format!("{BOLD}{}{BOLD:#}  {word}\n", words::line(path.as_str()));
             for pattern in &patterns {

@@ -25,6 +25,7 @@ const LINE_CHARS: usize = 400;
 
 pub(super) fn run(global: &Global, args: &ReviewArgs) -> anyhow::Result<Exit> {
     let opened = open(global, &args.flags)?;
+    opened.warn_about_policy();
     let json = args.flags.json;
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
         ReviewCommand::List => list(&opened, args, json),

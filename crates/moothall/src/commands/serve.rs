@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use self::desk::ProgramDesk;
 use self::telling::Causes;
 use self::veil::Veil;
-use super::draft::store::{failed, options_of};
+use super::draft::store::{failed, options_of, warn_about_policy};
 use super::{committee, files, login, own_words};
 use crate::args::{AuthArg, Global, ServeArgs};
 use crate::config::Loaded;
@@ -156,6 +156,7 @@ fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Work
         let options = options_of(global, loaded, folder)?;
         let folder = options.workspace.clone();
         let store = DraftStore::open(options).map_err(failed)?;
+        warn_about_policy(&store);
         all.push(Workspace::new(&folder, store).map_err(|error| {
             CliError::failed("the workspace cannot be read").with_source(error)
         })?);

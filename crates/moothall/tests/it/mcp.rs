@@ -23,8 +23,7 @@ fn lines(count: usize) -> String {
 
 /// A policy that takes decisions from forms of a client.
 fn with_forms(world: &World) {
-    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
-    world.write("ws/.moothall/policy.toml", "version = 1\n[review]\nelicitation = \"form\"\n");
+    world.write_config("policy.toml", "version = 1\n[review]\nelicitation = \"form\"\n");
 }
 
 /// A draft that empties most of a file, which a person has to look at.

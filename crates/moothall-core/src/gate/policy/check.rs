@@ -18,10 +18,7 @@ const USUALLY_WITHOUT: &[&str] =
 
 /// Whether tools make a file, and make it again: nobody drafts it.
 pub fn made_by_tools(path: &RelPath) -> bool {
-    static GLOBS: LazyLock<Globs> = LazyLock::new(|| {
-        let texts = USUALLY_WITHOUT.iter().map(|&glob| glob.to_owned()).collect();
-        Globs::new(texts).unwrap_or_else(|_| Globs::everything())
-    });
+    static GLOBS: LazyLock<Globs> = LazyLock::new(|| Globs::built_in(USUALLY_WITHOUT));
     GLOBS.has(path)
 }
 

@@ -6,7 +6,7 @@ use crate::drafts::RelPath;
 
 /// Patterns, and what matches them.
 #[derive(Debug, Clone)]
-pub(super) struct Globs {
+pub(in crate::gate) struct Globs {
     texts: Vec<String>,
     set: Option<GlobSet>,
 }
@@ -14,20 +14,29 @@ pub(super) struct Globs {
 impl Globs {
     /// What every path matches: for patterns of ours that do not compile, which a test would show.
     /// A list that denies or protects too much is safe.
-    pub(super) fn everything() -> Self {
+    fn everything() -> Self {
         Self { texts: vec!["**".to_owned()], set: None }
+    }
+
+    /// Patterns of ours.
+    pub(in crate::gate) fn built_in(texts: &[&str]) -> Self {
+        let texts = texts.iter().map(|&text| text.to_owned()).collect();
+        Self::new(texts).unwrap_or_else(|_| Self::everything())
     }
 
     pub(super) fn texts(&self) -> &[String] {
         &self.texts
     }
 
-    pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
+    pub(in crate::gate) fn new(texts: Vec<String>) -> Result<Self, String> {
         let mut set = GlobSetBuilder::new();
         for text in &texts {
             // Some file systems fold case, and a rule must hold on all of them.
-            let glob =
-                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
+            let glob = GlobBuilder::new(text)
+                .literal_separator(true)
+                .case_insensitive(true)
+                .empty_alternates(true)
+                .build();
             set.add(glob.map_err(|error| format!("pattern `{text}`: {}", error.kind()))?);
         }
         let set = set.build().map_err(|error| format!("patterns: {}", error.kind()))?;
@@ -38,14 +47,18 @@ impl Globs {
         Self::new(self.texts.iter().cloned().chain(more).collect())
     }
 
-    pub(super) fn has(&self, path: &RelPath) -> bool {
-        self.set.as_ref().is_none_or(|set| set.is_match(path.as_str()))
+    pub(in crate::gate) fn has(&self, path: &RelPath) -> bool {
+        let Some(set) = &self.set else { return true };
+        set.is_match(path.as_str()) || set.is_match(path.folded())
     }
 
-    pub(super) fn matching(&self, path: &RelPath) -> Vec<&str> {
+    pub(in crate::gate) fn matching(&self, path: &RelPath) -> Vec<&str> {
         match &self.set {
             Some(set) => {
-                let found = set.matches(path.as_str());
+                let mut found = set.matches(path.as_str());
+                found.extend(set.matches(path.folded()));
+                found.sort_unstable();
+                found.dedup();
                 found.into_iter().map(|at| self.texts[at].as_str()).collect()
             }
             None => self.texts.iter().map(String::as_str).collect(),

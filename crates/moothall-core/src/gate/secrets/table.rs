@@ -39,13 +39,36 @@ impl Pattern {
 
     /// Whether a match is more than an example or a name.
     pub(super) fn accepts(&self, value: &[u8], all: &[u8]) -> bool {
-        if is_example(value) || entropy_tenths(value) < self.entropy {
+        if is_example(value) && !self.has_example_appended(value) {
             return false;
         }
+        let dense = entropy_tenths(value) >= self.entropy;
         match self.tier {
-            Specific => true,
-            Generic => looks_random(value) && !is_reference(value, all),
+            Specific => dense,
+            Generic => {
+                let random = dense && value.len() >= MIN_RANDOM && looks_random(value);
+                (random || looks_chosen(value)) && !is_reference(value, all)
+            }
         }
+    }
+}
+
+/// Shorter values of no known format are names.
+const MIN_RANDOM: usize = 12;
+
+impl Pattern {
+    /// Whether a value is a credential with a word such as `example` put after it: what is left
+    /// without the word still has the whole format.
+    fn has_example_appended(&self, value: &[u8]) -> bool {
+        let lower = value.to_ascii_lowercase();
+        let begins =
+            |word: &&str| lower.windows(word.len()).rposition(|window| window == word.as_bytes());
+        let Some(first) = EXAMPLE_WORDS.iter().filter_map(begins).min() else { return false };
+        let left = value[..first].trim_ascii_end();
+        let whole = |found: regex::bytes::Match<'_>| found.range() == (0..left.len());
+        self.tier == Specific
+            && !is_example(left)
+            && self.regex().and_then(|regex| regex.find(left)).is_some_and(whole)
     }
 }
 
@@ -68,42 +91,52 @@ pub(super) fn entropy_tenths(value: &[u8]) -> u32 {
 /// What documentation and tests write where a value would stand.
 fn is_example(value: &[u8]) -> bool {
     let lower: Vec<u8> = value.to_ascii_lowercase();
-    const WORDS: &[&str] = &[
-        "example",
-        "xxxx",
-        "your_",
-        "your-",
-        "yourtoken",
-        "yourkey",
-        "placeholder",
-        "changeme",
-        "redacted",
-        "dummy",
-        "sample",
-        "insert",
-        "00000000",
-        "11111111",
-        "12345678",
-        "abcdefgh",
-        "aaaaaa",
-        "......",
-        "******",
-        "<",
-        "${",
-        "{{",
-        "}}",
-        "fakekey",
-        "fake_",
-        "fake-",
-        "not-a-",
-        "notreal",
-        "deadbeef",
-        "testtest",
-        "foobar",
-        "lorem",
-    ];
     let has = |word: &str| lower.windows(word.len()).any(|window| window == word.as_bytes());
-    WORDS.iter().any(|word| has(word))
+    EXAMPLE_WORDS.iter().any(|word| has(word))
+}
+
+const EXAMPLE_WORDS: &[&str] = &[
+    "example",
+    "xxxx",
+    "your_",
+    "your-",
+    "yourtoken",
+    "yourkey",
+    "placeholder",
+    "changeme",
+    "redacted",
+    "dummy",
+    "sample",
+    "insert",
+    "00000000",
+    "11111111",
+    "12345678",
+    "abcdefgh",
+    "aaaaaa",
+    "......",
+    "******",
+    "<",
+    "${",
+    "{{",
+    "}}",
+    "fakekey",
+    "fake_",
+    "fake-",
+    "not-a-",
+    "notreal",
+    "deadbeef",
+    "testtest",
+    "foobar",
+    "lorem",
+];
+
+/// Whether a person chose the value as a password: letters, a digit, and a mark that names, paths and
+/// addresses do not have. A passphrase of plain words cannot be told from prose.
+fn looks_chosen(value: &[u8]) -> bool {
+    value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 4
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(|byte| matches!(byte, b'!' | b'^' | b'&'))
+        && !value.contains(&b'=')
 }
 
 /// Whether a value of no known format has the look of one: letters and digits in a mixture that no
@@ -182,10 +215,11 @@ macro_rules! table {
     };
 }
 
-/// What may stand before and after a token of letters, digits and marks.
+/// A token that stands for itself. Nothing is asked of what follows: one more character after a
+/// token does not hide it.
 macro_rules! token {
     ($body:literal) => {
-        concat!(r"\b(?P<v>", $body, r")(?:\b|$)")
+        concat!(r"(?:\b|_)(?P<v>", $body, r")")
     };
 }
 
@@ -309,7 +343,7 @@ table! {
     "twitter-bearer" Specific 30 ["AAAAAAAAAAAAAAAAAAAAA"] r"(?:^|[^A-Za-z0-9])A{21,22}(?P<v>[A-Za-z0-9%]{60,100})";
     "linkedin-secret" Specific 30 ["WPL_AP1"] token!(r"WPL_AP1\.[A-Za-z0-9]{16}\.[A-Za-z0-9+/=]{8}");
     // Keys and logins as such.
-    "private-key" Specific 0 ["PRIVATE KEY"] r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n|\\r|[A-Za-z-]+: ?[^\n]*\n)*(?P<v>[A-Za-z0-9+/]{20,})";
+    "private-key" Specific 0 ["PRIVATE KEY"] r"-----(?i:BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?)-----(?:\s|\\n|\\r|[A-Za-z-]+: ?[^\n]*\n)*(?P<v>[A-Za-z0-9+/]{20,})";
     "putty-key" Specific 0 ["PuTTY-User-Key-File"] r"PuTTY-User-Key-File-\d: [^\n]+\n(?s:.{0,4000}?)Private-Lines: \d+\r?\n(?P<v>[A-Za-z0-9+/=]{20,})";
     "age-key" Specific 30 ["AGE-SECRET-KEY-1"] r"AGE-SECRET-KEY-1[A-Z0-9]{58}";
     "jwt" Specific 40 ["eyJ"] r"(?:^|[^A-Za-z0-9_-])(?P<v>eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{20,})";
@@ -320,7 +354,7 @@ table! {
     "bearer-header" Specific 35 ["Bearer "] r#"(?i:authorization)["']?\s*[:=,]\s*["']?Bearer (?P<v>[A-Za-z0-9_.~+/-]{24,}=*)"#;
     // What only looks like it.
     "assigned-secret" Generic 33 ["passw", "passphrase", "secret", "token", "api_key", "apikey", "api-key", "access_key", "accesskey", "private_key", "auth_key", "credential", "signing_key", "encryption_key", "pwd"]
-        r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?)[a-z0-9_.-]{0,24}["'`\])]{0,2}\s{0,4}(?::\s{0,3}(?:&?'?[a-z]{1,10}\s{0,3}=)|:=|=>|=|:)\s{0,4}[bru]?["'`](?P<v>[^\s"'`\\]{12,200})["'`]"#;
+        r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?)[a-z0-9_.-]{0,24}["'`\])]{0,2}\s{0,4}(?::\s{0,3}(?:&?'?[a-z]{1,10}\s{0,3}=)|:=|=>|=|:)\s{0,4}[bru]?["'`](?P<v>[^\s"'`\\]{8,200})["'`]"#;
     "assigned-secret-plain" Generic 35 ["passw", "secret", "token", "api_key", "apikey", "access_key", "private_key", "auth_key", "credential"]
         r#"(?m)^\s*(?:export\s+|-\s+)?[A-Za-z0-9_.-]{0,40}(?i:passw(?:or)?d|secret|token|api_?key|access_?key|private_?key|auth_?key|credential)[A-Za-z0-9_.-]{0,24}\s{0,2}[=:]\s{0,2}(?P<v>[A-Za-z0-9+/_.~!@#%^*-]{16,200}={0,2})\s*$"#;
     "secret-argument" Generic 35 ["--password", "--token", "--api-key", "--secret"]

@@ -1,11 +1,20 @@
 //! Other ways to read the same bytes, so that a credential cannot hide behind how it is written.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::Work;
 use crate::drafts::is_unseen;
 
 /// Runs shorter than this decode to nothing that could be a credential.
 const MIN_RUN: usize = 24;
-/// Longer runs are pictures and archives.
-const MAX_RUN: usize = 64 * 1024;
+/// Shorter pieces of decoded text are noise.
+const MIN_TEXT: usize = 16;
+/// How far a literal may be from the one that it is joined with.
+const MAX_GLUE: usize = 200;
+/// The longest escape: `\u{00000041}`.
+const MAX_ESCAPE: usize = 12;
 
 /// A way to read, and where each part of it comes from.
 #[derive(Debug, Clone)]
@@ -32,8 +41,8 @@ impl View {
     }
 }
 
-/// All views that differ from the plain one.
-pub(super) fn views(bytes: &[u8], prefixes: &[&str]) -> Vec<View> {
+/// All views that differ from the plain one. Each costs one pass over the text.
+pub(super) fn views(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Vec<View> {
     let mut views = Vec::new();
     let text = match utf16(bytes) {
         Some(view) => {
@@ -43,20 +52,40 @@ pub(super) fn views(bytes: &[u8], prefixes: &[&str]) -> Vec<View> {
         }
         None => bytes.to_vec(),
     };
+    work.spend(2 * bytes.len());
     views.push(View::whole(text.clone()));
     let plain = without_unseen(&text);
     let seen = plain.as_ref().map_or(&text, |view| &view.bytes).clone();
     views.extend(plain);
-    let unescaped = unescaped(&seen);
+    work.spend(2 * seen.len());
+    let unescaped = unescaped(&seen, work);
     let readable = unescaped.as_ref().map_or(&seen, |view| &view.bytes).clone();
     views.extend(unescaped);
-    let joined = joined(&readable);
-    if let Some(joined) = &joined {
-        views.extend(decoded(&joined.bytes));
+    let joined = joined(&readable, work);
+    let unwrapped = unwrapped(&readable);
+    work.spend(readable.len());
+    let mut once = Vec::new();
+    for text in [Some(&readable), joined.as_ref().map(|view| &view.bytes)].into_iter().flatten() {
+        once.extend(decoded(text, work));
     }
+    if let Some(unwrapped) = unwrapped {
+        // Where the lines are one, positions are near enough.
+        once.extend(decoded(&unwrapped, work));
+    }
+    let twice: Vec<View> = once
+        .iter()
+        .filter_map(|first| {
+            let mut second = decoded(&first.bytes, work)?;
+            for (_, original) in &mut second.map {
+                *original = first.original(*original);
+            }
+            Some(second)
+        })
+        .collect();
     views.extend(joined);
-    views.extend(decoded(&readable));
-    views.extend(reversed(&readable, prefixes));
+    views.extend(once);
+    views.extend(twice);
+    views.extend(reversed(&readable, prefixes, work));
     views
 }
 
@@ -100,26 +129,24 @@ fn without_unseen(bytes: &[u8]) -> Option<View> {
     Some(view)
 }
 
-/// With `\x41`, `\u0041` and `%41` read as what they stand for.
-fn unescaped(bytes: &[u8]) -> Option<View> {
+/// With `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;` read as what they stand for.
+fn unescaped(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     let mut view =
         View { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
-        let rest = &bytes[at..];
-        let (digits, skip): (&[u8], usize) = match rest {
-            [b'\\', b'x', a, b, ..] => (&[*a, *b], 4),
-            [b'\\', b'u', b'0', b'0', a, b, ..] => (&[*a, *b], 6),
-            [b'%', a, b, ..] => (&[*a, *b], 3),
-            _ => (&[], 0),
+        let escape = match bytes[at] {
+            b'\\' | b'%' | b'&' => {
+                work.spend(MAX_ESCAPE);
+                escape(&bytes[at..])
+            }
+            _ => None,
         };
-        let value =
-            std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match value {
-            Some(value) if value.is_ascii_graphic() => {
+        match escape {
+            Some((value, length)) if value.is_ascii_graphic() => {
                 view.bytes.push(value);
-                at += skip;
+                at += length;
                 view.map.push((view.bytes.len(), at));
                 found = true;
             }
@@ -132,22 +159,48 @@ fn unescaped(bytes: &[u8]) -> Option<View> {
     found.then_some(view)
 }
 
-/// With neighbouring string literals as one: `"a" + "b"`, `"a" "b"`, `'a' . 'b'`, and lines that
-/// end in a backslash.
-fn joined(bytes: &[u8]) -> Option<View> {
+/// The byte that an escape stands for, and the length of the escape.
+fn escape(rest: &[u8]) -> Option<(u8, usize)> {
+    let number = |digits: &[u8], radix| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        u8::try_from(u32::from_str_radix(digits, radix).ok()?).ok()
+    };
+    // Digits up to a closing mark, with the length of all of it.
+    let closed = |skip: usize, close: u8, radix| {
+        let digits = rest.get(skip..)?;
+        let end = digits.iter().take(MAX_ESCAPE - skip).position(|byte| *byte == close)?;
+        Some((number(&digits[..end], radix)?, skip + end + 1))
+    };
+    match rest {
+        [b'\\', b'x', a, b, ..] => Some((number(&[*a, *b], 16)?, 4)),
+        [b'\\', b'u', b'{', ..] => closed(3, b'}', 16),
+        [b'\\', b'u', b'0', b'0', a, b, ..] => Some((number(&[*a, *b], 16)?, 6)),
+        [b'\\', a @ b'0'..=b'3', b, c, ..] => Some((number(&[*a, *b, *c], 8)?, 4)),
+        [b'%', a, b, ..] => Some((number(&[*a, *b], 16)?, 3)),
+        [b'&', b'#', b'x' | b'X', ..] => closed(3, b';', 16),
+        [b'&', b'#', ..] => closed(2, b';', 10),
+        _ => None,
+    }
+}
+
+/// With neighbouring string literals as one: `"a" + "b"`, `"a" "b"`, `'a' . 'b'`, `["a", "b"]`, with
+/// or without a comment between, and lines that end in a backslash.
+fn joined(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     let mut view =
         View { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
-        let skip = match bytes[at] {
-            quote @ (b'"' | b'\'' | b'`') => glue(&bytes[at + 1..], quote).map(|more| more + 1),
-            b'\\' => line_end(&bytes[at + 1..]).map(|more| more + 1),
-            _ => None,
+        let rest = &bytes[at + 1..];
+        let (skip, looked) = match bytes[at] {
+            quote @ (b'"' | b'\'' | b'`') => glue(rest, quote),
+            b'\\' => line_end(rest),
+            _ => (None, 0),
         };
+        work.spend(1 + looked);
         match skip {
             Some(skip) => {
-                at += skip;
+                at += skip + 1;
                 view.map.push((view.bytes.len(), at));
                 found = true;
             }
@@ -160,53 +213,102 @@ fn joined(bytes: &[u8]) -> Option<View> {
     found.then_some(view)
 }
 
-/// The length of what stands between a closing quote and the next opening one, if it only glues.
-fn glue(after: &[u8], quote: u8) -> Option<usize> {
+/// The length of what stands between a closing quote and the next opening one, if it only joins
+/// them, and how many bytes were looked at.
+fn glue(after: &[u8], quote: u8) -> (Option<usize>, usize) {
+    let after = &after[..after.len().min(MAX_GLUE)];
     let mut operators = 0;
-    for (at, byte) in after.iter().enumerate().take(200) {
+    let mut at = 0;
+    while let Some(byte) = after.get(at) {
         match byte {
-            byte if *byte == quote => return (at > 0).then_some(at + 1),
-            b'"' | b'\'' if operators > 0 => return Some(at + 1),
+            byte if *byte == quote => return ((at > 0).then_some(at + 1), at),
+            b'"' | b'\'' if operators > 0 => return (Some(at + 1), at),
             b' ' | b'\t' | b'\n' | b'\r' | b'\\' => {}
-            b'+' | b'.' | b'&' | b'~' => operators += 1,
+            b'+' | b'.' | b'&' | b'~' | b',' => operators += 1,
             // `f"…"` and `b"…"`.
             b'f' | b'b' | b'r' | b'u' if at > 0 && after.get(at + 1) == Some(&quote) => {}
-            _ => return None,
+            b'#' | b'/' => match comment(&after[at..]) {
+                Some(length) => at += length - 1,
+                None => return (None, at),
+            },
+            _ => return (None, at),
         }
+        at += 1;
     }
-    None
+    (None, at)
 }
 
-/// The length of a line break with the blanks around it, if nothing else is before it. Looking only
-/// at blanks keeps the whole scan linear.
-fn line_end(after: &[u8]) -> Option<usize> {
+/// The length of a comment, with its line break if that ends it.
+fn comment(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'/', b'*', rest @ ..] => {
+            rest.windows(2).position(|pair| pair == b"*/").map(|end| end + 4)
+        }
+        [b'#', ..] | [b'/', b'/', ..] => {
+            text.iter().position(|byte| *byte == b'\n').map(|end| end + 1)
+        }
+        _ => None,
+    }
+}
+
+/// The length of a line break with the blanks around it, if nothing else is before it, and how many
+/// bytes were looked at.
+fn line_end(after: &[u8]) -> (Option<usize>, usize) {
     let blanks =
         |bytes: &[u8]| bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
     let end = blanks(after);
-    (after.get(end) == Some(&b'\n')).then(|| end + 1 + blanks(&after[end + 1..]))
+    if after.get(end) != Some(&b'\n') {
+        return (None, end);
+    }
+    let all = end + 1 + blanks(&after[end + 1..]);
+    (Some(all), all)
 }
 
-/// Every run of base64 or hexadecimal digits that decodes to text.
-fn decoded(bytes: &[u8]) -> Option<View> {
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+/// Lines of nothing but base64 or hexadecimal digits as one run, and everything else left out.
+fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut view = Vec::new();
+    let mut lines = 0;
+    let mut wrapped = false;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let line = line.trim_ascii();
+        let line = line.strip_suffix(b"==").or_else(|| line.strip_suffix(b"=")).unwrap_or(line);
+        if !line.is_empty() && line.iter().all(|byte| is_digit(*byte)) {
+            view.extend_from_slice(line);
+            lines += 1;
+            wrapped |= lines > 1;
+        } else if lines > 0 {
+            view.push(b'\n');
+            lines = 0;
+        }
+    }
+    wrapped.then_some(view)
+}
+
+/// The text in every run of base64 or hexadecimal digits. A run may begin anywhere in a group of
+/// four digits, and bytes that are not text may stand before the text.
+fn decoded(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     let mut view = View { bytes: Vec::new(), map: Vec::new(), specific_only: true };
-    let is_digit =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
     let mut at = 0;
     while at < bytes.len() {
         let run = bytes[at..].iter().take_while(|byte| is_digit(**byte)).count();
-        if (MIN_RUN..=MAX_RUN).contains(&run) {
-            let text = &bytes[at..at + run];
-            let printable = |decoded: &Vec<u8>| {
-                !decoded.is_empty()
-                    && decoded
-                        .iter()
-                        .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
-            };
-            let read = hex(text).filter(printable).or_else(|| base64(text).filter(printable));
-            if let Some(read) = read {
-                view.map.push((view.bytes.len(), at));
-                view.bytes.extend_from_slice(&read);
-                view.bytes.push(b'\n');
+        work.spend(1 + run);
+        if run >= MIN_RUN {
+            let digits = &bytes[at..at + run];
+            work.spend(5 * run);
+            let readings =
+                hex(digits).into_iter().chain((0..4).filter_map(|from| base64(&digits[from..])));
+            for read in readings {
+                let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+                for piece in read.split(|byte| !text(byte)).filter(|piece| piece.len() >= MIN_TEXT)
+                {
+                    view.map.push((view.bytes.len(), at));
+                    view.bytes.extend_from_slice(piece);
+                    view.bytes.push(b'\n');
+                }
             }
         }
         at += run.max(1);
@@ -245,16 +347,16 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Backwards, where a known beginning stands backwards.
-fn reversed(bytes: &[u8], prefixes: &[&str]) -> Option<View> {
-    let has = |prefix: &&str| {
-        let back: Vec<u8> = prefix.bytes().rev().collect();
-        bytes.windows(back.len()).any(|window| window == back)
-    };
-    if bytes.len() > MAX_RUN
-        || !prefixes.iter().any(|prefix| {
-            prefix.contains(['_', '-']) && has(prefix) || *prefix == "AKIA" && has(prefix)
-        })
-    {
+fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Option<View> {
+    static BACKWARDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let automaton = BACKWARDS.get_or_init(|| {
+        let distinct = |prefix: &&&str| prefix.contains(['_', '-']) || **prefix == "AKIA";
+        let back = |prefix: &&str| prefix.chars().rev().collect::<String>();
+        AhoCorasick::new(prefixes.iter().filter(distinct).map(back)).ok()
+    });
+    work.spend(bytes.len());
+    // Without the automaton every text is read backwards, too: slower, and nothing is missed.
+    if !automaton.as_ref().is_none_or(|automaton| automaton.is_match(bytes)) {
         return None;
     }
     let mut back = bytes.to_vec();

@@ -11,6 +11,7 @@ use crate::commands::own_words;
 use crate::config::{self, Loaded};
 use crate::error::{CliError, Exit};
 use crate::logging;
+use crate::terminal::{self, YELLOW, harmless_line};
 
 /// The policy above those of workspaces, in the config folder.
 const ORGANISATION_POLICY: &str = "policy.toml";
@@ -80,6 +81,11 @@ pub(in crate::commands) fn open_with_view(
 }
 
 impl Opened {
+    /// Says on the terminal what the workspace's policy loosens, or wants to loosen.
+    pub(in crate::commands) fn warn_about_policy(&self) {
+        warn_about_policy(&self.store);
+    }
+
     /// A worker of the user who runs this.
     pub(in crate::commands) fn worker(&self, name: &str) -> Result<Caller, CliError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -99,6 +105,18 @@ impl Opened {
     /// The person who runs this.
     pub(in crate::commands) fn person(&self, by: Option<&str>) -> Result<Caller, CliError> {
         Ok(caller(Principal::human(own_words::who(&self.loaded, by, "reviews")?)))
+    }
+}
+
+/// The same, for a store that a command opened itself.
+pub(in crate::commands) fn warn_about_policy(store: &DraftStore) {
+    let notes = store.policy_notes();
+    for note in &notes {
+        terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", harmless_line(note)));
+    }
+    let wants = |note: &String| note.starts_with("the workspace wants");
+    if notes.iter().any(wants) {
+        terminal::note("hint: `moothall policy trust` shows it and lets it count\n");
     }
 }
 
@@ -132,6 +150,7 @@ pub(in crate::commands) fn failed(error: DraftError) -> CliError {
             Some("`--new` opens a draft of a file that does not exist yet")
         }
         DraftError::Policy(_) => Some("`moothall policy check` says more"),
+        DraftError::Busy => Some("another process works on the drafts; `moothall review` again"),
         DraftError::JournalDamaged { .. } => {
             Some("nothing is accepted until a person looked: `moothall audit verify`")
         }

@@ -1,0 +1,31 @@
+use super::*;
+
+#[test]
+fn every_pattern_compiles_and_names_its_runner_and_month() {
+    for one in AUTO_RUN {
+        Globs::new(vec![one.pattern.to_owned()]).unwrap();
+        assert!(!one.runner.is_empty() && one.added.len() == 7, "{one:?}");
+    }
+}
+
+#[test]
+fn a_file_that_another_program_runs_is_recognised_with_its_runner() {
+    let runner = |path: &str| auto_run_by(&RelPath::parse(path).unwrap());
+    assert_eq!(runner("sub/CLAUDE.md"), Some("coding agents"));
+    assert_eq!(runner(".cargo/config.toml"), Some("cargo"));
+    assert_eq!(runner("a/b/Conftest.py"), Some("python or its tools"));
+    assert_eq!(
+        runner(".unheard-of/x"),
+        Some("a program that keeps its settings in a hidden directory")
+    );
+    for plain in [
+        "src/main.rs",
+        "README.md",
+        "tests/test_a.py",
+        "docs/config.md",
+        "src/build.ts",
+        "sub/.x/y",
+    ] {
+        assert_eq!(runner(plain), None, "{plain}");
+    }
+}
