@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use moothall_core::drafts::{Principal, State};
 use moothall_core::edit::read_change;
-use moothall_core::gate::Action;
+use moothall_core::gate::{Action, FingerprintKey, scan_secrets};
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
 use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
 
@@ -22,6 +22,14 @@ const WHOLE_P95: Duration = Duration::from_secs(5);
 const OPEN: Duration = Duration::from_secs(5);
 
 const LINES: usize = 2_000;
+/// How much longer a scan may take for four times the text, and the most for 1 MiB.
+const SCAN_GROWTH: f64 = 5.0;
+const SCAN_MIB: Duration = Duration::from_secs(2);
+/// The longest wait of others while a large submission is judged.
+const WAIT: Duration = Duration::from_secs(3);
+/// Texts that make a careless scan do the same work again and again.
+const HOSTILE: &str = include_str!("../../crates/moothall-core/src/gate/secrets_hostile.json");
+
 /// Kept in memory where that is a file system: a journal is flushed with every record, and reading
 /// it is what is measured.
 const IN_MEMORY: &str = "/dev/shm";
@@ -35,12 +43,24 @@ pub(crate) struct Args {
 struct Plan {
     edits: usize,
     drafts: usize,
+    /// Bytes of the texts that are scanned, each four times the one before.
+    texts: &'static [usize],
+    /// Files of 1 MiB that are submitted together.
+    files: usize,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let plan = args.size.pick(Plan { edits: 10, drafts: 50 }, Plan { edits: 500, drafts: 10_000 });
+    let plan = args.size.pick(
+        Plan { edits: 10, drafts: 50, texts: &[16 << 10, 64 << 10], files: 2 },
+        Plan {
+            edits: 500,
+            drafts: 10_000,
+            texts: &[64 << 10, 256 << 10, 1 << 20, 4 << 20],
+            files: 64,
+        },
+    );
     say(&format!("gate benchmark on {}", machine::description()));
-    let kept = [edits(&plan)?, journal(&plan)?];
+    let kept = [edits(&plan)?, journal(&plan)?, scans(&plan)?, waiting(&plan)?];
     if !args.size.smoke && kept.contains(&false) {
         bail!("a threshold is not met");
     }
@@ -205,4 +225,96 @@ fn git_diff(old: &Path, new: &Path) -> Result<()> {
     // 1 says that they differ.
     ensure!(matches!(status.code(), Some(0 | 1)), "git diff failed");
     Ok(())
+}
+
+/// Whether the scan for credentials is linear on hostile texts.
+fn scans(plan: &Plan) -> Result<bool> {
+    let pieces: Vec<String> = serde_json::from_str(HOSTILE)?;
+    let key = FingerprintKey::new([1; 32]);
+    let (mut growth, mut slowest) = ((0.0_f64, String::new()), Duration::ZERO);
+    for piece in &pieces {
+        let mut before: Option<Duration> = None;
+        for bytes in plan.texts {
+            let text = piece.repeat(bytes / piece.len());
+            // The middle of three, because one can be held up by anything.
+            let mut times = Times::default();
+            for _ in 0..3 {
+                times.of(|| Ok(scan_secrets(text.as_bytes(), &key)))?;
+            }
+            let took = times.at(50);
+            if let Some(before) = before {
+                let grew = took.as_secs_f64() / before.as_secs_f64();
+                if grew > growth.0 {
+                    growth = (grew, format!("{piece:?} at {} KiB", bytes >> 10));
+                }
+            }
+            if *bytes <= 1 << 20 {
+                slowest = slowest.max(took);
+            }
+            before = Some(took);
+        }
+    }
+    say(&format!(
+        "scan of {} hostile texts: at most {:.2} times for 4 times the text ({}; promise: {SCAN_GROWTH}), \
+         at most {:.0} ms for 1 MiB (promise: {} s)",
+        pieces.len(),
+        growth.0,
+        growth.1,
+        slowest.as_secs_f64() * 1e3,
+        SCAN_MIB.as_secs(),
+    ));
+    Ok(growth.0 <= SCAN_GROWTH && slowest <= SCAN_MIB)
+}
+
+/// Whether others can use the drafts while a large submission is judged.
+fn waiting(plan: &Plan) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let workspace = folder.path().join("ws");
+    fs_err::create_dir_all(&workspace)?;
+    let policy = folder.path().join("policy.toml");
+    fs_err::write(
+        &policy,
+        format!(
+            "version = 1\n[limits]\nmax_files_per_changeset = {0}\nmax_open_drafts_per_task = {0}\n",
+            plan.files
+        ),
+    )?;
+    let open = || {
+        let mut options = Options::new(workspace.clone(), folder.path().join("state"));
+        options.organisation_policy = Some(policy.clone());
+        DraftStore::open(options)
+    };
+    let (store, other) = (open()?, open()?);
+    let worker = Caller::new(Principal::worker("bench"));
+    let person = Caller::new(Principal::human("person"));
+    let text = "ghp_ password: \\\" eyJ.\n".repeat((1 << 20) / 24);
+    let mut ids = Vec::new();
+    for at in 0..plan.files {
+        let id = store.request(&worker, "t", &format!("{at}.txt"), Existing::MayNot)?.0.id;
+        store.write(&worker, id, Edit::Content(text.clone()), None)?;
+        ids.push(id);
+    }
+    let mut looks = Times::default();
+    let begun = Instant::now();
+    std::thread::scope(|scope| -> Result<()> {
+        let submitting = scope.spawn(|| store.submit(&worker, &ids, "large"));
+        while !submitting.is_finished() {
+            looks.of(|| Ok(other.list(&person)?))?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        submitting.join().map_err(|_| anyhow::anyhow!("the submission panicked"))??;
+        Ok(())
+    })?;
+    let took = begun.elapsed();
+    let longest = looks.at(100);
+    say(&format!(
+        "{} MiB submitted in {:.1} s: {} looks of another store meanwhile, p50 {:.1} ms, longest {:.0} ms (promise: {} s)",
+        plan.files,
+        took.as_secs_f64(),
+        looks.0.len(),
+        looks.at(50).as_secs_f64() * 1e3,
+        longest.as_secs_f64() * 1e3,
+        WAIT.as_secs(),
+    ));
+    Ok(longest <= WAIT)
 }

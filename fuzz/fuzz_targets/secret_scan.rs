@@ -1,0 +1,23 @@
+//! The work of the scan for credentials grows with the text and not with its square. Steps are
+//! counted, because seconds depend on the machine.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use moothall_core::gate::{FingerprintKey, scan_secrets};
+
+const SHORT: usize = 8 << 10;
+
+fuzz_target!(|data: &[u8]| {
+    if data.is_empty() {
+        return;
+    }
+    let key = FingerprintKey::new([1; 32]);
+    // Repeated, because what grows with the square shows only in a long text.
+    let steps = |bytes: usize| {
+        let scan = scan_secrets(&data.repeat(bytes.div_ceil(data.len())), &key);
+        assert!(scan.complete);
+        scan.steps
+    };
+    let (short, long) = (steps(SHORT), steps(4 * SHORT));
+    assert!(long <= 5 * short, "{short} steps, then {long}");
+});
