@@ -3,6 +3,7 @@
 
 mod consult;
 mod engine;
+mod escalations;
 mod gate;
 mod gateway;
 mod load;
@@ -26,6 +27,8 @@ enum Bench {
     /// One measured worker of the engine benchmark
     #[command(hide = true)]
     EngineWorker(engine::WorkerArgs),
+    /// Share of a project's history that is escalated because of its paths, from `git log`
+    Escalations,
     /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
     Gate(gate::Args),
     /// CPU and memory of a model call through the gateway, beside the bare HTTP client
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Bench::Consult(args) => consult::run(&args),
         Bench::Engine(args) => engine::run(&args),
         Bench::EngineWorker(args) => engine::run_worker(&args),
+        Bench::Escalations => escalations::run(),
         Bench::Gate(args) => gate::run(&args),
         Bench::Gateway(args) => gateway::run(&args),
         Bench::GatewayClient(args) => gateway::run_client(&args),

@@ -13,6 +13,7 @@ use crate::codegen::GENERATED;
 use crate::tree::Tree;
 use crate::{bench, shell};
 
+mod advisories;
 mod agents_length;
 mod core_purity;
 pub(crate) mod edges;
@@ -93,6 +94,7 @@ const RULES: &[Rule] = &[
     Rule { id: linux_only::ID, run: |at| Ok(linux_only::check(&at.tree)) },
     Rule { id: one_sdk::ID, run: |at| Ok(one_sdk::check(&at.tree)) },
     Rule { id: specification::ID, run: |at| Ok(specification::check(&at.tree, &bench::names())) },
+    Rule { id: advisories::ID, run: |at| advisories::check(&at.tree) },
     Rule { id: agents_length::ID, run: |at| Ok(agents_length::check(&at.tree)) },
     Rule { id: snapshots::ID, run: |at| Ok(snapshots::check(&snapshots::candidates(&at.root)?)) },
     Rule { id: machine_paths::ID, run: |at| Ok(machine_paths::check(&at.tree)) },

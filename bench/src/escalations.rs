@@ -1,0 +1,87 @@
+//! How often a person is asked because of the paths of a change alone, in the history of a project:
+//!
+//! ```text
+//! git log --no-merges -1000 --format==%h --name-only --diff-filter=AM | moothall-bench escalations
+//! ```
+
+use std::io::BufRead as _;
+
+use anyhow::Result;
+use moothall_core::drafts::RelPath;
+use moothall_core::gate::{
+    Action, Content, FileChange, FingerprintKey, Looked, Policy, Rule, Surroundings, Today, judge,
+};
+
+use crate::say;
+
+/// A line that begins a commit.
+const COMMIT: char = '=';
+const TODAY: Today = Today { year: 2026, month: 1, day: 1 };
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    /// Escalated by other rules than those about files that run by themselves.
+    without: usize,
+    with: usize,
+}
+
+impl Counts {
+    fn count(&mut self, without: bool, with: bool) {
+        self.all += 1;
+        self.without += usize::from(without);
+        self.with += usize::from(with);
+    }
+
+    fn shown(&self, what: &str) -> String {
+        let percent = |count: usize| 100.0 * count as f64 / self.all.max(1) as f64;
+        format!(
+            "{} {what}: {:.1} % escalated without the rules about files that run by themselves, {:.1} % with them",
+            self.all,
+            percent(self.without),
+            percent(self.with)
+        )
+    }
+}
+
+pub(crate) fn run() -> Result<()> {
+    let (mut files, mut commits) = (Counts::default(), Counts::default());
+    let mut commit: Option<(bool, bool)> = None;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if line.starts_with(COMMIT) {
+            if let Some((without, with)) = commit.replace((false, false)) {
+                commits.count(without, with);
+            }
+        } else if let Ok(path) = RelPath::parse(&line) {
+            let (without, with) = escalated(&path);
+            files.count(without, with);
+            let so_far = commit.get_or_insert_default();
+            *so_far = (so_far.0 || without, so_far.1 || with);
+        }
+    }
+    if let Some((without, with)) = commit {
+        commits.count(without, with);
+    }
+    say(&files.shown("changed files"));
+    say(&commits.shown("commits"));
+    Ok(())
+}
+
+/// Whether a change of this path is escalated without and with the rules about such files.
+fn escalated(path: &RelPath) -> (bool, bool) {
+    let content = |bytes| Some(Content { bytes, executable: false });
+    let change = FileChange {
+        path,
+        rename_to: None,
+        base: content(b"a\n"),
+        draft: content(b"b\n"),
+        around: Surroundings::default(),
+    };
+    let key = FingerprintKey::new([0; 32]);
+    let verdict = judge(&Policy::built_in(), &[change], &Looked::default(), &key, TODAY);
+    let stops = verdict.findings.iter().filter(|one| one.action >= Action::Escalate);
+    let of_path =
+        |rule| matches!(rule, Rule::PathAutorun | Rule::PathIgnored | Rule::FileGitRepository);
+    (stops.clone().any(|one| !of_path(one.rule)), stops.count() > 0)
+}
