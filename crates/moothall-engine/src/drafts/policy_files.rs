@@ -81,17 +81,27 @@ fn is_trusted(state: &Path, text: &str) -> Result<bool, DraftError> {
 
 impl DraftStore {
     /// What people should know about the policy before they rely on it: what the workspace's policy
-    /// loosens, or wants to and may not.
+    /// loosens, or wants to and may not, and that it changed while no process was there to notice.
     pub fn policy_notes(&self) -> Vec<String> {
-        let (policy, layers) = (&self.policy, &self.policy_layers);
-        if !layers.iter().any(|layer| layer.trusted) {
-            return policy.notes.clone();
+        let layers = &self.policy_layers;
+        let mut notes = match layers.iter().any(|layer| layer.trusted) {
+            true => Policy::loosened_by_workspace(layers)
+                .unwrap_or_default()
+                .iter()
+                .map(|what| format!("the trusted policy of the workspace loosens: {what}"))
+                .collect(),
+            false => self.policy.notes.clone(),
+        };
+        let judged_by = {
+            let inner = self.inner.lock();
+            let judged = inner.drafts.all().filter_map(|draft| draft.submission.as_ref());
+            let judged = judged.filter_map(|one| Some((one.at, one.policy?)));
+            judged.max_by_key(|(at, _)| *at).map(|(_, policy)| policy)
+        };
+        if judged_by.is_some_and(|hash| hash != self.policy.hash()) {
+            notes.push("it is not the policy that judged the last submission".to_owned());
         }
-        let loosened = Policy::loosened_by_workspace(layers).unwrap_or_default();
-        loosened
-            .iter()
-            .map(|what| format!("the trusted policy of the workspace loosens: {what}"))
-            .collect()
+        notes
     }
 
     /// Lets the workspace's policy replace the built-in one, as long as its text stays the same.

@@ -3,7 +3,7 @@
 use moothall_core::gate::{Action, Rule};
 use moothall_engine::drafts::{DraftError, Existing};
 
-use crate::drafts::{World, person, submit, worker, write};
+use crate::drafts::{World, drafted, person, submit, worker, write};
 
 const LOOSE: &str = r#"version = 1
 [paths]
@@ -61,4 +61,14 @@ fn there_is_nothing_to_trust_without_a_policy() {
     let world = World::new(&[]);
     let refused = world.open().trust_policy(&person()).unwrap_err();
     assert!(matches!(refused, DraftError::Input(_)), "{refused}");
+}
+
+#[test]
+fn a_policy_that_changed_while_nobody_was_there_is_noted() {
+    let world = World::new(&[("a.txt", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
+    drafted(&world.open(), "a.txt", "b\n");
+    assert_eq!(world.open().policy_notes(), Vec::<String>::new());
+    world.save(".moothall/policy.toml", "version = 1\n# another one\n");
+    let note = "it is not the policy that judged the last submission";
+    assert_eq!(world.open().policy_notes(), [note]);
 }
