@@ -4,6 +4,7 @@
 //! `moothall-core`, appends, and only then touches the workspace. Whoever is killed in between is
 //! finished or taken back by the next one that opens the store.
 
+mod anchor;
 mod apply;
 mod blobs;
 mod difference;
@@ -18,6 +19,7 @@ mod note;
 mod policy_files;
 mod reviewing;
 mod tree;
+mod verify;
 mod view;
 mod workspace;
 
@@ -35,14 +37,16 @@ use moothall_core::drafts::{
 use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
 use tokio_util::sync::CancellationToken;
 
+pub use self::anchor::Anchor;
 pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
 pub use self::editing::{Edit, Existing};
 pub use self::error::DraftError;
-pub use self::journal::{Head, Line, Verified, verify};
+pub use self::journal::{Head, Line};
 pub use self::judging::{Judged, ShownFile, Submitted, today};
 pub use self::looking::{CheckReport, Checker, Reviewer};
 pub use self::news::{Heard, Told};
 pub use self::policy_files::policy_layers;
+pub use self::verify::{TornFile, Verified, read_journal, torn_files, verify};
 pub use self::view::Handoff;
 
 use self::blobs::Blobs;
@@ -89,6 +93,9 @@ pub struct Options {
     pub workspace: PathBuf,
     /// The folder of the store, outside of it.
     pub state: PathBuf,
+    /// The file that keeps the newest record of the journal, outside of `state`. `None` keeps none,
+    /// and a journal that was cut is then not noticed.
+    pub anchor: Option<PathBuf>,
     /// The policy above that of the workspace, if there is one.
     pub organisation_policy: Option<PathBuf>,
     /// Runs the checks of the policy; without one they are not run, and that is escalated.
@@ -117,6 +124,7 @@ impl Options {
         Self {
             workspace,
             state,
+            anchor: None,
             organisation_policy: None,
             checker: None,
             reviewer: None,
@@ -205,7 +213,7 @@ impl DraftStore {
         };
         let lock = make().map_err(DraftError::io(cannot))?;
         let workspace = Workspace::open(&options.workspace, policy.limits.max_file_bytes)?;
-        let mut journal = Journal::open(state)?;
+        let mut journal = Journal::open(state, options.anchor.as_deref())?;
         if let Some(bytes) = options.rotate_at {
             journal.rotate_at(bytes);
         }

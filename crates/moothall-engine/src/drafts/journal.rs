@@ -1,8 +1,8 @@
 //! The journal: one line of JSON for everything that happened, each with the hash of the one before.
 //!
 //! A line is `{"seq":n,"prev":"…",…,"hash":"…"}`, and its hash is that of the bytes before `,"hash"`,
-//! so that checking a line needs no rules about JSON. A line that was not written to its end is
-//! moved aside; a damaged line that has another one after it is never mended.
+//! so that checking a line needs no rules about JSON. A last line that was not written to its end is
+//! moved to a `.torn` file; a complete line that is wrong is never mended, wherever it is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,6 +12,7 @@ use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, Principal, Record};
 use rustix::fs::{FlockOperation, flock};
 
+use super::anchor::AnchorWriter;
 use super::error::DraftError;
 use super::note::Signer;
 use super::{Point, Reached};
@@ -19,7 +20,7 @@ use super::{Point, Reached};
 /// Bytes after which a file is closed and the next one begun.
 const ROTATE_AT: u64 = 64 << 20;
 /// Records after which a checkpoint is signed.
-const CHECKPOINT_EVERY: u64 = 256;
+pub(super) const CHECKPOINT_EVERY: u64 = 256;
 /// Milliseconds after which one is signed with the next record.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
 /// `,"hash":"` and 64 digits and `"}`.
@@ -35,7 +36,7 @@ pub struct Head {
 }
 
 impl Head {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self { seq: 0, hash: Sha256Hex::of(b"") }
     }
 }
@@ -64,11 +65,12 @@ pub(super) struct Journal {
     signed_at: u64,
     signed_ms: u64,
     rotate_at: u64,
+    anchor: Option<AnchorWriter>,
     broken: bool,
 }
 
 impl Journal {
-    pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
+    pub(super) fn open(state: &Path, anchor: Option<&Path>) -> Result<Self, DraftError> {
         let folder = state.join("audit");
         let make = || -> io::Result<File> {
             fs_err::create_dir_all(&folder)?;
@@ -88,6 +90,7 @@ impl Journal {
             signed_at,
             signed_ms,
             rotate_at: ROTATE_AT,
+            anchor: anchor.map(AnchorWriter::open),
             broken: false,
         })
     }
@@ -118,14 +121,21 @@ impl Journal {
                     Ok(read) => {
                         at += read.text.len() + 1;
                         self.head = read.head;
+                        if let Some(anchor) = &mut self.anchor {
+                            anchor.compare(read.head);
+                        }
                         if let Event::Rotated { next } = read.record.event {
                             rotated = Some(next);
                         }
                         each(read.head.seq, &read.record);
                     }
                     Err(why) => {
-                        let is_last = end.is_none_or(|end| at + end + 1 == bytes.len());
-                        if !is_last {
+                        // A crash leaves a line without its end. A whole line that is wrong was
+                        // changed afterwards, and moving it aside would hide that.
+                        let is_torn = end.is_none_or(|end| {
+                            at + end + 1 == bytes.len() && !is_complete(&bytes[at..at + end])
+                        });
+                        if !is_torn {
                             return Err(damaged(&path, self.head.seq + 1, why));
                         }
                         self.cut(&path, self.offset + at as u64, &bytes[at..])?;
@@ -151,7 +161,11 @@ impl Journal {
         }
         self.write(record, reached)?;
         // The record stands. Whoever is told of a failure now must not go on as if it did not.
-        self.follow_up(record, reached).inspect_err(|_| self.broken = true)
+        self.follow_up(record, reached).inspect_err(|_| self.broken = true)?;
+        if let Some(anchor) = &mut self.anchor {
+            anchor.write(self.head, self.signed_at);
+        }
+        Ok(())
     }
 
     /// What is due after a record: a new file, a signature.
@@ -229,86 +243,11 @@ impl Journal {
     }
 }
 
-/// What a check of a whole journal comes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
-    /// The last record.
-    pub head: Head,
-    /// Files that were read.
-    pub files: u64,
-    /// Signed checkpoints that agree with it.
-    pub checkpoints: usize,
-    /// The public key that signed them.
-    pub key: String,
-}
-
-/// Reads a whole journal and compares it with its checkpoints and with an anchor that somebody
-/// keeps elsewhere. Changes nothing. `each` is told every line.
-pub fn verify(
-    state: &Path,
-    anchor: Option<Head>,
-    mut each: impl FnMut(&Line),
-) -> Result<Verified, DraftError> {
-    let folder = state.join("audit");
-    let signer = Signer::open_existing(state)?;
-    // Nobody is in the middle of a line while we read.
-    let lock = fs_err::File::open(state.join("audit.lock"))
-        .map_err(DraftError::io("the journal cannot be read"))?;
-    let lock = lock.into_parts().0;
-    let _held = Locked::take(&lock).map_err(DraftError::io("the journal cannot be read"))?;
-    let notes = signer.notes()?;
-    let mut head = Head::start();
-    let mut number = 1;
-    let mut confirmed = 0;
-    let mut anchored = anchor.is_none();
-    loop {
-        let path = file(&folder, number);
-        let bytes = read_from(&path, 0)?;
-        let mut rest = bytes.as_slice();
-        let mut rotated = None;
-        while !rest.is_empty() {
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            let end = end.ok_or_else(|| damaged(&path, head.seq + 1, "it has no end"))?;
-            let line =
-                read_line(&rest[..end], head).map_err(|why| damaged(&path, head.seq + 1, why))?;
-            head = line.head;
-            rest = &rest[end + 1..];
-            if let Some(signed) = notes.get(&head.seq) {
-                if *signed != head.hash {
-                    return Err(damaged(&path, head.seq, "a signed checkpoint says otherwise"));
-                }
-                confirmed += 1;
-            }
-            if let Some(wanted) = anchor
-                && wanted.seq == head.seq
-            {
-                if wanted.hash != head.hash {
-                    return Err(damaged(&path, head.seq, "the anchor says otherwise"));
-                }
-                anchored = true;
-            }
-            if let Event::Rotated { next } = line.record.event {
-                rotated = Some(next);
-            }
-            each(&line);
-        }
-        match rotated {
-            Some(next) => number = next,
-            None if !anchored => return Err(damaged(&path, head.seq, "it ends before the anchor")),
-            None if confirmed < notes.len() => {
-                return Err(damaged(&path, head.seq, "it ends before a signed checkpoint"));
-            }
-            None => break,
-        }
-    }
-    Ok(Verified { head, files: number, checkpoints: confirmed, key: signer.public() })
-}
-
-fn file(folder: &Path, number: u64) -> PathBuf {
+pub(super) fn file(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:06}.ndjson"))
 }
 
-fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = match fs_err::File::open(path) {
             Ok(file) => file,
@@ -323,7 +262,7 @@ fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
     read().map_err(DraftError::io("the journal cannot be read"))
 }
 
-fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
+pub(super) fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
     DraftError::JournalDamaged { seq, file: file.unwrap_or_default(), why }
 }
@@ -341,12 +280,8 @@ fn line(record: &Record, head: Head) -> Result<Line, DraftError> {
     Ok(Line { head: Head { seq, hash }, record: record.clone(), text })
 }
 
-fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
-    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
-    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
-    let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
-    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+pub(super) fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
+    let (text, signed, hash) = split_line(line)?;
     if Sha256Hex::of(signed.as_bytes()) != hash {
         return Err("its hash is another one");
     }
@@ -356,6 +291,26 @@ fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
     }
     let record = serde_json::from_str(text).map_err(|_| "nobody knows what it says")?;
     Ok(Line { head, record, text: text.to_owned() })
+}
+
+/// A line as text, the part of it that is hashed, and the hash that it ends in.
+fn split_line(line: &[u8]) -> Result<(&str, &str, Sha256Hex), &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
+    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
+    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
+    let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
+    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+    Ok((text, signed, hash))
+}
+
+/// Whether a line was written to its end, right or wrong.
+fn is_complete(line: &[u8]) -> bool {
+    split_line(line).is_ok()
+}
+
+/// Whether a line was written to its end and does not have its own hash.
+pub(super) fn is_altered(line: &[u8]) -> bool {
+    split_line(line).is_ok_and(|(_, signed, hash)| Sha256Hex::of(signed.as_bytes()) != hash)
 }
 
 /// A lock that is held until it is dropped, and that the kernel frees when its holder dies.

@@ -237,8 +237,27 @@ fn the_journal_is_verified_and_a_changed_one_is_found() {
     let text = fs_err::read_to_string(&file).unwrap();
     let cut: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
     fs_err::write(&file, cut).unwrap();
+    // The last record is kept outside of the store, too.
+    let anchors = world.root().join("home/.local/share/moothall/anchors");
+    let kept = fs_err::read_dir(anchors).unwrap().next().unwrap().unwrap().path();
+    assert!(fs_err::read_to_string(&kept).unwrap().starts_with(&anchor));
+    let ran = run(&world, &["audit", "verify"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ends before the anchor"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("share/moothall/anchors/"), "{}", ran.stdout);
+    fs_err::remove_file(&kept).unwrap();
     assert_eq!(run(&world, &["audit", "verify"]).code, Some(0));
     assert_eq!(run(&world, &["audit", "verify", "--anchor", &anchor]).code, Some(1));
+    let torn = state.join("audit/000001.torn");
+    fs_err::write(&torn, "{\"seq\":9").unwrap();
+    let ran = run(&world, &["audit", "verify"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("000001.torn holds 8 bytes"), "{}", ran.stdout);
+    let (_, told) = json(&world, &["audit", "verify"]);
+    assert_eq!(
+        (&told["torn"][0]["file"], &told["torn"][0]["bytes"]),
+        (&"000001.torn".into(), &8.into())
+    );
     fs_err::write(&file, text.replacen("\"written\"", "\"wriiten\"", 1)).unwrap();
     let (code, told) = json(&world, &["audit", "verify"]);
     assert_eq!((code, &told["holds"]), (Some(1), &false.into()));

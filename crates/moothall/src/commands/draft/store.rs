@@ -44,12 +44,13 @@ pub(in crate::commands) fn options_of(
     let workspace = fs_err::canonicalize(workspace).map_err(no_folder)?;
     let id = workspace_id(&workspace).map_err(no_folder)?;
     let folders = &loaded.places.folders;
-    let state = folders.state.join("drafts").join(id);
+    let state = folders.state.join("drafts").join(&id);
     if state.starts_with(&workspace) {
         return Err(CliError::usage("the store of drafts would be inside of the workspace")
             .with_hint("choose a smaller workspace, or move the state with `XDG_STATE_HOME`"));
     }
     let mut options = Options::new(workspace, state);
+    options.anchor = Some(folders.data.join("anchors").join(id));
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
     options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
     options.reviewer = Some(Box::new(GatewayReviewer::new(global.config.clone())));
