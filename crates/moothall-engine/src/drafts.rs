@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
@@ -157,6 +158,7 @@ pub struct DraftStore {
     key: FingerprintKey,
     inner: Mutex<Inner>,
     memory: Mutex<Memory>,
+    journal_failing: Arc<AtomicBool>,
     stopped: CancellationToken,
 }
 
@@ -228,6 +230,7 @@ impl DraftStore {
             viewed: 0,
         };
         let store = Self {
+            journal_failing: inner.journal.failing(),
             workspace,
             blobs,
             lock,
@@ -311,6 +314,20 @@ impl DraftStore {
     /// Where the journal stands.
     pub fn head(&self) -> Result<Head, DraftError> {
         self.with(|_, inner| Ok(inner.journal.head()))
+    }
+
+    /// Whether the last write of the journal by this process failed.
+    pub fn is_journal_failing(&self) -> bool {
+        self.journal_failing.load(Ordering::Relaxed)
+    }
+
+    /// Tries whether the journal can be written if the last write failed. A server that nobody
+    /// sends requests to while it is not ready recovers this way.
+    pub fn check_journal(&self) -> Result<(), DraftError> {
+        if !self.is_journal_failing() {
+            return Ok(());
+        }
+        self.with(|store, inner| inner.journal.probe(store.now(), &*store.options.reached))
     }
 
     /// Gives up every open draft and removes all contents. The journal stays.

@@ -72,6 +72,19 @@ impl Workspaces {
         self.all.iter().map(row).collect()
     }
 
+    /// Whether the journals of all workspaces can be written, as far as is known. One whose last
+    /// write failed is tried.
+    pub(crate) async fn check_journals(&self) -> bool {
+        for one in self.all.iter().filter(|one| one.store.is_journal_failing()) {
+            let store = Arc::clone(&one.store);
+            let checked = tokio::task::spawn_blocking(move || store.check_journal()).await;
+            if !matches!(checked, Ok(Ok(()))) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The workspace of a draft, and the draft.
     fn find(&self, id: DraftId) -> Result<(&Workspace, Draft), DraftError> {
         let gate = Caller::new(Principal::gate());

@@ -7,6 +7,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, Principal, Record};
@@ -66,7 +68,10 @@ pub(super) struct Journal {
     signed_ms: u64,
     rotate_at: u64,
     anchor: Option<AnchorWriter>,
-    broken: bool,
+    /// A write failed: what is on the disk must be read before the next one.
+    must_catch_up: bool,
+    /// Whether the last write failed, for those who do not hold the journal.
+    is_failing: Arc<AtomicBool>,
 }
 
 impl Journal {
@@ -91,7 +96,8 @@ impl Journal {
             signed_ms,
             rotate_at: ROTATE_AT,
             anchor: anchor.map(AnchorWriter::open),
-            broken: false,
+            must_catch_up: false,
+            is_failing: Arc::default(),
         })
     }
 
@@ -101,6 +107,11 @@ impl Journal {
 
     pub(super) fn head(&self) -> Head {
         self.head
+    }
+
+    /// Whether the last write failed.
+    pub(super) fn failing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_failing)
     }
 
     /// Reads what others wrote since, and mends a tail that was not written to its end. Only for
@@ -149,23 +160,59 @@ impl Journal {
                     self.number = next;
                     self.offset = 0;
                 }
-                None => return Ok(()),
+                None => {
+                    self.must_catch_up = false;
+                    return Ok(());
+                }
             }
         }
     }
 
-    /// Appends one record: one write, one flush to the disk.
+    /// Appends one record: one write, one flush to the disk. After a failure nothing is appended
+    /// until [`Self::catch_up`] has read what is on the disk.
     pub(super) fn append(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
-        if self.broken {
+        if self.must_catch_up {
             return Err(DraftError::JournalBroken);
         }
-        self.write(record, reached)?;
-        // The record stands. Whoever is told of a failure now must not go on as if it did not.
-        self.follow_up(record, reached).inspect_err(|_| self.broken = true)?;
+        let failing = self.failing();
+        let failed = |_: &DraftError| failing.store(true, Ordering::Relaxed);
+        self.sign_overdue(record.ts).inspect_err(failed)?;
+        self.write(record, reached).inspect_err(failed)?;
+        // The record counts from here on. What is due after it is tried again with the next one.
+        match self.follow_up(record, reached).inspect_err(failed) {
+            Ok(()) => failing.store(false, Ordering::Relaxed),
+            Err(error) => tracing::warn!(%error, "the journal cannot be rotated or signed"),
+        }
         if let Some(anchor) = &mut self.anchor {
             anchor.write(self.head, self.signed_at);
         }
         Ok(())
+    }
+
+    /// Tries whether the journal can be written, after a write that failed.
+    pub(super) fn probe(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
+        self.sign_overdue(ts)?;
+        let path = self.folder.join("probe.new");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&path)?;
+            reached(Point::Journal)?;
+            file.write_all(&[0; 4096])?;
+            reached(Point::JournalSync)?;
+            file.sync_data()
+        };
+        let written = write();
+        let _ = fs_err::remove_file(&path);
+        written.map_err(DraftError::io("the journal cannot be written"))?;
+        self.is_failing.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Signs a checkpoint that should have been signed after an earlier record.
+    fn sign_overdue(&mut self, ts: u64) -> Result<(), DraftError> {
+        match self.head.seq.saturating_sub(self.signed_at) >= CHECKPOINT_EVERY {
+            true => self.sign(ts),
+            false => Ok(()),
+        }
     }
 
     /// What is due after a record: a new file, a signature.
@@ -188,14 +235,21 @@ impl Journal {
         let locked = Locked::take(&self.lock);
         let written = locked.and_then(|_held| {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-            reached(Point::Journal)?;
-            file.write_all(line.text.as_bytes())?;
-            reached(Point::JournalSync)?;
-            file.sync_data()
+            let write = |file: &mut File| -> io::Result<()> {
+                reached(Point::Journal)?;
+                file.write_all(line.text.as_bytes())?;
+                reached(Point::JournalSync)?;
+                file.sync_data()
+            };
+            // The caller is told that the record was not written, so it must not count later.
+            write(&mut file).inspect_err(|_| {
+                if file.metadata().is_ok_and(|now| now.len() > self.offset) {
+                    let _ = file.set_len(self.offset).and_then(|()| file.sync_data());
+                }
+            })
         });
         if let Err(error) = written {
-            // What is on the disk now is not known; whoever opens the journal next will see.
-            self.broken = true;
+            self.must_catch_up = true;
             return Err(what(error));
         }
         self.head = line.head;
@@ -209,14 +263,14 @@ impl Journal {
         let record = Record { ts, actor: Principal::gate(), client: None, event };
         self.write(&record, reached)?;
         let path = file(&self.folder, self.number);
+        self.number = next;
+        self.offset = 0;
         let close = || -> io::Result<()> {
             let mut permissions = fs_err::metadata(&path)?.permissions();
             permissions.set_readonly(true);
             fs_err::set_permissions(&path, permissions)
         };
         close().map_err(DraftError::io("the journal cannot be rotated"))?;
-        self.number = next;
-        self.offset = 0;
         self.sign(ts)
     }
 

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use moothall_core::access::{Limits as Allowed, TeamName};
 use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
+use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options, Point};
 use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Workspace, Workspaces, serve};
 use moothall_store::{Accounts as _, Credential, NewToken, SqliteStore, random_token_id};
 use reqwest::{Client, Response};
@@ -26,6 +27,11 @@ struct Scene {
 impl Scene {
     /// A server over one workspace, whose user is `ada`.
     async fn new(admits: Admits) -> Self {
+        Self::with_disk(admits, Arc::default()).await
+    }
+
+    /// The same, with a journal that cannot be written while `is_full`.
+    async fn with_disk(admits: Admits, is_full: Arc<AtomicBool>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs_err::create_dir_all(folder.path().join("ws/src")).unwrap();
         fs_err::write(folder.path().join("ws/Makefile"), "all:\n\techo one\n").unwrap();
@@ -35,7 +41,12 @@ impl Scene {
         let address = listener.local_addr().unwrap();
         let base = format!("http://{address}");
         let closing = CancellationToken::new();
-        let scene_store = DraftStore::open(options(&folder)).unwrap();
+        let reached = move |point| match point == Point::Journal && is_full.load(Ordering::SeqCst) {
+            true => Err(std::io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        };
+        let scene_store = Options { reached: Box::new(reached), ..options(&folder) };
+        let scene_store = DraftStore::open(scene_store).unwrap();
         let one = Workspace::new(&folder.path().join("ws"), scene_store).unwrap();
         let workspaces = Arc::new(Workspaces::new(vec![one], "ada".to_owned()));
         tokio::spawn(Arc::clone(&workspaces).watch(closing.clone()));
@@ -258,4 +269,28 @@ async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
     let damaged = scene.get("/api/audit").await;
     assert_eq!((&damaged["holds"], &damaged["records"]), (&json!(false), &json!(1)));
     assert!(damaged["why"].as_str().unwrap().contains("record 2"), "{damaged}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_is_not_ready_while_the_journal_cannot_be_written() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let scene = Scene::with_disk(Admits::Everyone, Arc::clone(&is_full)).await;
+    let id = scene.waiting("all: build\n");
+    let ready = async || {
+        let answer = scene.client.get(format!("{}/readyz", scene.base)).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    assert_eq!(ready().await.0, 200);
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    let body = json!({ "seal": shown["draft"]["seal"] });
+    is_full.store(true, Ordering::SeqCst);
+    assert_eq!(scene.say(id, "approve", body.clone()).await.0, 500);
+    let (status, words) = ready().await;
+    assert_eq!(status, 503);
+    assert!(words.contains("the journal of drafts cannot be written"), "{words}");
+    // With room again it is ready without a request that writes, and the same process goes on.
+    is_full.store(false, Ordering::SeqCst);
+    assert_eq!(ready().await.0, 200);
+    assert_eq!(scene.say(id, "approve", body).await.0, 200);
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n");
 }
