@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moothall_core::drafts::{Client, DraftId, Principal, Refusal, VIEW};
+use moothall_core::drafts::{Account, Client, DraftId, Principal, Refusal, VIEW};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
 
 use super::looking::{GatewayReviewer, HostChecker};
@@ -97,9 +97,11 @@ impl Opened {
         own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
     }
 
-    /// The person who runs this.
+    /// The person who runs this. `by` is only a label; the policy goes by the user id.
     pub(in crate::commands) fn person(&self, by: Option<&str>) -> Result<Caller, CliError> {
-        Ok(caller(Principal::human(own_words::who(&self.loaded, by, "reviews")?)))
+        let label = own_words::who(&self.loaded, by, "reviews")?;
+        let account = Account::User(rustix::process::getuid().as_raw());
+        Ok(caller(Principal::human(label).with_account(account)))
     }
 }
 
@@ -126,6 +128,10 @@ pub(in crate::commands) fn failed(error: DraftError) -> CliError {
         DraftError::Refused(Refusal::Author) => {
             Some("somebody else reviews it, or the policy says `author_may_approve = true`")
         }
+        DraftError::Refused(Refusal::NotApprover { .. }) => {
+            Some("`approvers` holds user ids (`uid:1000`) and token ids (`token:ID`), no names")
+        }
+        DraftError::Refused(Refusal::WorkerName { .. }) => Some("pass your own name: `--by NAME`"),
         DraftError::File { path, .. } if path.starts_with(VIEW) => {
             Some("move it away: what is in `_handoff` besides the task's contract is generated")
         }
