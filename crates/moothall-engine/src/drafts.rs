@@ -18,6 +18,7 @@ mod news;
 mod note;
 mod policy_files;
 mod reviewing;
+mod snapshot;
 mod tree;
 mod verify;
 mod view;
@@ -36,6 +37,7 @@ use moothall_core::drafts::{
     Record, Refusal, RelPath, Retention, Step, decide, kept_blobs,
 };
 use moothall_core::gate::{FingerprintKey, Policy, made_by_tools, scan_secrets};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use self::anchor::Anchor;
@@ -84,6 +86,7 @@ pub enum Point {
 /// The most bytes of contents that a store holds, where nobody says otherwise.
 const MAX_STORED_BYTES: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const SWEEP_EVERY_MS: u64 = 10 * 60 * 1000;
 
 /// What happens at a [`Point`]: nothing, in the product.
 pub type Reached = dyn Fn(Point) -> io::Result<()> + Send + Sync;
@@ -173,9 +176,14 @@ struct Inner {
     policy_differs: bool,
     /// The last record for which the view was looked after.
     viewed: u64,
+    /// The last record of which this process knows a snapshot.
+    snapshot_at: u64,
+    /// When this process last removed contents that nothing needs, in milliseconds since 1970.
+    swept_at: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Intent {
     drafts: Vec<DraftId>,
     steps: Vec<Step>,
@@ -221,14 +229,17 @@ impl DraftStore {
         }
         let key = fingerprint_key(state).map_err(DraftError::io(cannot))?;
         let blobs = Blobs::open(state, options.max_stored_bytes)?;
-        let inner = Inner {
+        let mut inner = Inner {
             journal,
             drafts: Drafts::default(),
             pending: BTreeMap::new(),
             news: Ring::default(),
             policy_differs: false,
             viewed: 0,
+            snapshot_at: 0,
+            swept_at: None,
         };
+        inner.restore(state)?;
         let store = Self {
             journal_failing: inner.journal.failing(),
             workspace,
@@ -344,10 +355,16 @@ impl DraftStore {
         })
     }
 
-    /// Closes what nobody touched for too long, and removes contents that nothing needs.
+    /// Closes what nobody touched for too long, and removes contents that nothing needs: at most
+    /// once in ten minutes, because it looks at every content.
     pub fn tidy(&self) -> Result<u64, DraftError> {
         self.with(|store, inner| {
             store.tell(inner, &Caller::new(Principal::gate()), Command::Expire)?;
+            let now = store.now();
+            if inner.swept_at.is_some_and(|at| now.abs_diff(at) < SWEEP_EVERY_MS) {
+                return Ok(0);
+            }
+            inner.swept_at = Some(now);
             store.sweep(inner)
         })
     }
@@ -422,6 +439,7 @@ impl DraftStore {
         inner.journal.append(&record, &*self.options.reached)?;
         take_in(&mut inner.drafts, &mut inner.pending, &record);
         inner.news.hear(&inner.drafts, seq, &record);
+        self.save_snapshot(inner);
         Ok(())
     }
 
@@ -457,6 +475,7 @@ impl DraftStore {
     }
 }
 
+/// What a record changes. All of it is in snapshots: what is added here needs a new version of them.
 fn take_in(drafts: &mut Drafts, pending: &mut BTreeMap<DraftId, Intent>, record: &Record) {
     drafts.evolve(record);
     match &record.event {

@@ -84,6 +84,11 @@ impl AnchorWriter {
         Self { path: path.to_owned(), state }
     }
 
+    /// Whether a record before this one has to be compared.
+    pub(super) fn expects_before(&self, seq: u64) -> bool {
+        matches!(self.state, AnchorState::Expected(head) if head.seq < seq)
+    }
+
     /// Compares a record of the journal with the anchor.
     pub(super) fn compare(&mut self, head: Head) {
         if let AnchorState::Expected(wanted) = self.state

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, Principal, Record};
 use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
 
 use super::anchor::AnchorWriter;
 use super::error::DraftError;
@@ -25,6 +26,8 @@ const ROTATE_AT: u64 = 64 << 20;
 pub(super) const CHECKPOINT_EVERY: u64 = 256;
 /// Milliseconds after which one is signed with the next record.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
+/// More bytes than any line has.
+const MAX_LINE: u64 = 64 << 20;
 /// `,"hash":"` and 64 digits and `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
@@ -41,6 +44,22 @@ impl Head {
     pub(super) fn start() -> Self {
         Self { seq: 0, hash: Sha256Hex::of(b"") }
     }
+}
+
+/// Where the journal stands in its files, right after one of its lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JournalPosition {
+    /// The number of the record.
+    pub(super) seq: u64,
+    /// Its hash.
+    pub(super) hash: Sha256Hex,
+    /// The number of the file that holds it.
+    file: u64,
+    /// Where its line begins there.
+    start: u64,
+    /// Where its line ends, with the line break.
+    end: u64,
 }
 
 /// A line as it was read.
@@ -64,6 +83,8 @@ pub(super) struct Journal {
     number: u64,
     /// How much of it was read.
     offset: u64,
+    /// The file, the beginning and the end of the last line.
+    last_line: (u64, u64, u64),
     signed_at: u64,
     signed_ms: u64,
     rotate_at: u64,
@@ -92,6 +113,7 @@ impl Journal {
             head: Head::start(),
             number: 1,
             offset: 0,
+            last_line: (1, 0, 0),
             signed_at,
             signed_ms,
             rotate_at: ROTATE_AT,
@@ -107,6 +129,43 @@ impl Journal {
 
     pub(super) fn head(&self) -> Head {
         self.head
+    }
+
+    /// The record of the last checkpoint that this process knows.
+    pub(super) fn signed_at(&self) -> u64 {
+        self.signed_at
+    }
+
+    pub(super) fn position(&self) -> JournalPosition {
+        let Head { seq, hash } = self.head;
+        let (file, start, end) = self.last_line;
+        JournalPosition { seq, hash, file, start, end }
+    }
+
+    /// Goes on after a record instead of at the beginning, if the journal holds that record there
+    /// and the anchor does not ask about an earlier one.
+    pub(super) fn resume_after(&mut self, at: &JournalPosition) -> Result<bool, DraftError> {
+        let JournalPosition { seq, hash, file: number, start, end } = *at;
+        let head = Head { seq, hash };
+        if self.anchor.as_ref().is_some_and(|anchor| anchor.expects_before(seq)) {
+            return Ok(false);
+        }
+        let length = end.saturating_sub(start).min(MAX_LINE);
+        let line = read_part(&file(&self.folder, number), start, length)?;
+        let Some(line) = line.strip_suffix(b"\n").filter(|line| is_record(line, head)) else {
+            return Ok(false);
+        };
+        let Ok(Record { event, .. }) = serde_json::from_slice(line) else { return Ok(false) };
+        if let Some(anchor) = &mut self.anchor {
+            anchor.compare(head);
+        }
+        self.head = head;
+        self.last_line = (number, start, end);
+        (self.number, self.offset) = match event {
+            Event::Rotated { next } => (next, 0),
+            _ => (number, end),
+        };
+        Ok(true)
     }
 
     /// Whether the last write failed.
@@ -130,7 +189,9 @@ impl Journal {
                 let line = end.map(|end| &bytes[at..at + end]);
                 match line.ok_or("it has no end").and_then(|line| read_line(line, self.head)) {
                     Ok(read) => {
+                        let start = self.offset + at as u64;
                         at += read.text.len() + 1;
+                        self.last_line = (self.number, start, self.offset + at as u64);
                         self.head = read.head;
                         if let Some(anchor) = &mut self.anchor {
                             anchor.compare(read.head);
@@ -253,7 +314,9 @@ impl Journal {
             return Err(what(error));
         }
         self.head = line.head;
+        let start = self.offset;
         self.offset += line.text.len() as u64;
+        self.last_line = (self.number, start, self.offset);
         Ok(())
     }
 
@@ -302,6 +365,10 @@ pub(super) fn file(folder: &Path, number: u64) -> PathBuf {
 }
 
 pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+    read_part(path, offset, u64::MAX)
+}
+
+fn read_part(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>, DraftError> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = match fs_err::File::open(path) {
             Ok(file) => file,
@@ -310,7 +377,7 @@ pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError>
         };
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(length).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     read().map_err(DraftError::io("the journal cannot be read"))
@@ -355,6 +422,15 @@ fn split_line(line: &[u8]) -> Result<(&str, &str, Sha256Hex), &'static str> {
     let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
     let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
     Ok((text, signed, hash))
+}
+
+/// Whether a line is this record.
+fn is_record(line: &[u8], head: Head) -> bool {
+    split_line(line).is_ok_and(|(_, signed, hash)| {
+        hash == head.hash
+            && Sha256Hex::of(signed.as_bytes()) == hash
+            && signed.starts_with(&format!("{{\"seq\":{},", head.seq))
+    })
 }
 
 /// Whether a line was written to its end, right or wrong.

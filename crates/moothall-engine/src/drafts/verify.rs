@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use moothall_core::drafts::Event;
+use moothall_core::drafts::{Drafts, Event};
 
-use super::DraftStore;
 use super::anchor::Anchor;
 use super::error::DraftError;
 use super::journal::{
     CHECKPOINT_EVERY, Head, Line, Locked, damaged, file, is_altered, read_from, read_line,
 };
 use super::note::{Checkpoint, Signer};
+use super::snapshot::Snapshot;
+use super::{DraftStore, take_in};
 
 const CHECKPOINTS: &str = "checkpoints";
 const MISSING: &str = "a signed checkpoint is missing";
@@ -64,6 +65,8 @@ pub fn verify(
     let signer = Signer::open_existing(state)?;
     let mut anchors: Vec<Anchor> = anchors.into_iter().collect();
     let anchored_checkpoint = anchors.iter().map(|anchor| anchor.checkpoint).max().unwrap_or(0);
+    let snapshot = Snapshot::read(state);
+    let (mut drafts, mut pending) = (Drafts::default(), BTreeMap::new());
     let mut confirmed = 0;
     let (notes, head, files, last) = locked(state, || {
         let notes = signer.notes()?;
@@ -79,6 +82,15 @@ pub fn verify(
                 return Err(damaged(path, seq, "the anchor says otherwise"));
             }
             anchors.retain(|anchor| anchor.head.seq != seq);
+            if let Some(snapshot) = &snapshot
+                && seq <= snapshot.position.seq
+            {
+                take_in(&mut drafts, &mut pending, &line.record);
+                let is_used = seq == snapshot.position.seq && hash == snapshot.position.hash;
+                if is_used && (drafts != snapshot.drafts || pending != snapshot.pending) {
+                    return Err(damaged(path, seq, "the snapshot of the store says otherwise"));
+                }
+            }
             each(line);
             Ok(())
         })?;
