@@ -184,6 +184,7 @@ impl Journal {
             let bytes = read_from(&path, self.offset)?;
             let mut at = 0;
             let mut rotated = None;
+            let mut torn = false;
             while at < bytes.len() {
                 let end = bytes[at..].iter().position(|byte| *byte == b'\n');
                 let line = end.map(|end| &bytes[at..at + end]);
@@ -208,14 +209,19 @@ impl Journal {
                             at + end + 1 == bytes.len() && !is_complete(&bytes[at..at + end])
                         });
                         if !is_torn {
+                            self.offset += at as u64;
                             return Err(damaged(&path, self.head.seq + 1, why));
                         }
-                        self.cut(&path, self.offset + at as u64, &bytes[at..])?;
+                        torn = true;
                         break;
                     }
                 }
             }
+            // What was read stays read if the rest cannot be cut, and the next call tries again.
             self.offset += at as u64;
+            if torn {
+                self.cut(&path, self.offset, &bytes[at..])?;
+            }
             match rotated {
                 Some(next) => {
                     self.number = next;
@@ -255,7 +261,7 @@ impl Journal {
         self.sign_overdue(ts)?;
         let path = self.folder.join("probe.new");
         let write = || -> io::Result<()> {
-            let mut file = File::create(&path)?;
+            let mut file = fs_err::File::create(&path)?;
             reached(Point::Journal)?;
             file.write_all(&[0; 4096])?;
             reached(Point::JournalSync)?;

@@ -227,3 +227,26 @@ fn torn_files_are_reported_and_one_that_holds_a_changed_record_fails() {
     fs_err::write(&torn, whole[1].replace("written", "wriiten")).unwrap();
     fails_with(verify(&world.state(), None, |_| {}), "was moved aside");
 }
+
+/// The records before it counted as read and were read again, so that the journal seemed damaged.
+#[test]
+fn torn_tail_that_cannot_be_cut_is_cut_by_a_later_call() {
+    let (world, _) = with_records();
+    let store = world.open();
+    let head = {
+        let other = world.open();
+        request(&other, "a");
+        other.head().unwrap()
+    };
+    let journal = world.state().join("audit/000001.ndjson");
+    fs_err::write(&journal, format!("{}{{\"seq\":99,\"prev\":\"ha", world.journal())).unwrap();
+    let in_the_way = world.state().join("audit/000001.torn");
+    fs_err::create_dir(&in_the_way).unwrap();
+    for _ in 0..2 {
+        let error = store.head().unwrap_err();
+        assert!(matches!(error, DraftError::Io { .. }), "{error}");
+    }
+    fs_err::remove_dir(&in_the_way).unwrap();
+    assert_eq!(store.head().unwrap(), head);
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head, head);
+}
