@@ -112,7 +112,7 @@ test.describe("drafts", () => {
     const bytes = readFileSync(journal, "utf8");
     writeFileSync(journal, bytes.replace('"kind":"written"', '"kind":"writteN"'));
     await page.goto(`${server.url}/audit`);
-    await expect(page.getByText("The chain is broken.")).toBeVisible();
+    await expect(page.getByText("The audit log is not valid.")).toBeVisible();
   });
 });
 

@@ -18,7 +18,7 @@ mod view;
 pub use self::decide::{Command, Limits, MAX_TEXT_CHARS, Refusal, Reviewers, decide};
 pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say, Step};
 pub use self::import::{Hunk, ImportFault, Proposal, Proposed, apply_hunks, read_answer};
-pub use self::names::{Client, DraftId, Principal, PrincipalKind, TaskId};
+pub use self::names::{Account, Client, DraftId, Principal, PrincipalKind, TaskId};
 pub use self::news::{News, NewsKind, news};
 pub use self::path::{PathFault, RelPath, is_unseen, spelled_out};
 pub use self::state::{Draft, Drafts, State, Submission};

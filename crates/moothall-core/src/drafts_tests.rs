@@ -261,8 +261,8 @@ fn an_approval_holds_for_what_was_shown_and_for_nothing_else() {
 #[test]
 fn only_people_on_the_list_approve_and_nobody_their_own() {
     let mut world = World::new();
-    world.reviewers.approvers = vec!["ada".to_owned()];
-    let ada = Principal::human("ada");
+    world.reviewers.approvers = vec!["uid:1000".to_owned(), "token:0123456789ab".to_owned()];
+    let ada = Principal::human("ada").with_account(Account::User(1000));
     let own = Command::Request { id: id(1), task: task(), path: path("a"), base: None };
     world.tell(&ada, own).unwrap();
     world.tell(&ada, write(id(1), "new")).unwrap();
@@ -272,11 +272,74 @@ fn only_people_on_the_list_approve_and_nobody_their_own() {
     let approve = review(id(1), seal, Say::Approve);
     assert_eq!(world.tell(&worker(), approve.clone()), Err(Refusal::NotHuman));
     assert_eq!(world.tell(&worker(), judge(&[id(1)], Action::Allow)), Err(Refusal::NotGate));
-    let bob = Refusal::NotApprover { id: "bob".to_owned() };
-    assert_eq!(world.tell(&Principal::human("bob"), approve.clone()), Err(bob));
+    // A name proves nothing, and neither does an account of another kind.
+    let ada_by_name = Principal::human("ada");
+    let others = [
+        ada_by_name.clone(),
+        ada_by_name.clone().with_account(Account::User(1001)),
+        ada_by_name.with_account(Account::Elicitation(1000)),
+        Principal::human("uid:1000"),
+    ];
+    for who in others {
+        let refused = Refusal::NotApprover { who: Box::new(who.clone()) };
+        assert_eq!(world.tell(&who, approve.clone()), Err(refused));
+    }
     assert_eq!(world.tell(&ada, approve.clone()), Err(Refusal::Author));
+    let renamed = Principal::human("bob").with_account(Account::User(1000));
+    assert_eq!(world.tell(&renamed, approve.clone()), Err(Refusal::Author));
     world.reviewers.author_may_approve = true;
     assert!(world.tell(&ada, approve).is_ok());
+}
+
+#[test]
+fn plain_names_among_the_approvers_match_nobody() {
+    let mut world = World::new();
+    world.reviewers.approvers = vec!["ada".to_owned(), "uid:01000".to_owned()];
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Escalate);
+    let approve = review(draft, world.drafts.seal(&[draft]), Say::Approve);
+    let account = |number| Principal::human("ada").with_account(Account::User(number));
+    for who in [Principal::human("ada"), account(0), account(1000)] {
+        let refused = Refusal::NotApprover { who: Box::new(who.clone()) };
+        assert_eq!(world.tell(&who, approve.clone()), Err(refused));
+    }
+    assert_eq!(world.reviewers.plain_names().collect::<Vec<_>>(), ["ada", "uid:01000"]);
+}
+
+#[test]
+fn person_under_the_name_of_a_worker_cannot_review() {
+    let mut world = World::new();
+    let draft = world.written(1, "a");
+    world.submitted(&[draft]);
+    world.judged(&[draft], Action::Escalate);
+    let seal = world.drafts.seal(&[draft]);
+    let who = Principal::human(worker().id).with_account(Account::User(1000));
+    for say in [Say::Approve, Say::Reject, Say::SendBack] {
+        let refused = Refusal::WorkerName { id: worker().id };
+        assert_eq!(world.tell(&who, review(draft, seal, say)), Err(refused));
+    }
+    assert!(world.tell(&Principal::human("ada"), review(draft, seal, Say::Approve)).is_ok());
+}
+
+#[test]
+fn accounts_are_written_in_one_way() {
+    for text in ["uid:0", "uid:4294967295", "token:0123456789ab", "elicitation:uid:1000"] {
+        let account = Account::parse(text).unwrap();
+        assert_eq!(account.to_string(), text);
+        let principal = Principal::human("ada").with_account(account);
+        let written = serde_json::to_string(&principal).unwrap();
+        assert_eq!(serde_json::from_str::<Principal>(&written).unwrap(), principal);
+    }
+    for text in
+        ["ada", "", "uid:", "uid:+1", "uid:01", "uid:4294967296", "UID:1", "token:ada", "1000"]
+    {
+        assert_eq!(Account::parse(text), None, "{text}");
+    }
+    // A record of a version without accounts.
+    let older = r#"{"kind":"human","id":"ada"}"#;
+    assert_eq!(serde_json::from_str::<Principal>(older).unwrap(), Principal::human("ada"));
+    assert_eq!(serde_json::to_string(&Principal::human("ada")).unwrap(), older);
 }
 
 #[test]

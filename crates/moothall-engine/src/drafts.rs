@@ -4,6 +4,7 @@
 //! `moothall-core`, appends, and only then touches the workspace. Whoever is killed in between is
 //! finished or taken back by the next one that opens the store.
 
+mod anchor;
 mod apply;
 mod blobs;
 mod difference;
@@ -17,8 +18,10 @@ mod news;
 mod note;
 mod policy_files;
 mod reviewing;
+mod snapshot;
 mod surroundings;
 mod tree;
+mod verify;
 mod view;
 mod workspace;
 
@@ -26,7 +29,8 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::Sha256Hex;
@@ -35,16 +39,19 @@ use moothall_core::drafts::{
     Record, Refusal, RelPath, Retention, Step, decide, kept_blobs,
 };
 use moothall_core::gate::{FingerprintKey, Layer, Policy, made_by_tools, scan_secrets};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+pub use self::anchor::Anchor;
 pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
 pub use self::editing::{Edit, Existing};
 pub use self::error::DraftError;
-pub use self::journal::{Head, Line, Verified, verify};
+pub use self::journal::{Head, Line};
 pub use self::judging::{Judged, ShownFile, Submitted, today};
 pub use self::looking::{CheckReport, Checker, Reviewer};
 pub use self::news::{Heard, Told};
 pub use self::policy_files::policy_layers;
+pub use self::verify::{TornFile, Verified, read_journal, torn_files, verify};
 pub use self::view::Handoff;
 
 use self::blobs::Blobs;
@@ -84,6 +91,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// The most bytes of contents that a store holds, where nobody says otherwise.
 const MAX_STORED_BYTES: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const SWEEP_EVERY_MS: u64 = 10 * 60 * 1000;
 
 /// What happens at a [`Point`]: nothing, in the product.
 pub type Reached = dyn Fn(Point) -> io::Result<()> + Send + Sync;
@@ -94,6 +102,9 @@ pub struct Options {
     pub workspace: PathBuf,
     /// The folder of the store, outside of it.
     pub state: PathBuf,
+    /// The file that keeps the newest record of the journal, outside of `state`. `None` keeps none,
+    /// and a journal that was cut is then not noticed.
+    pub anchor: Option<PathBuf>,
     /// The policy above that of the workspace, if there is one.
     pub organisation_policy: Option<PathBuf>,
     /// Runs the checks of the policy; without one they are not run, and that is escalated.
@@ -122,6 +133,7 @@ impl Options {
         Self {
             workspace,
             state,
+            anchor: None,
             organisation_policy: None,
             checker: None,
             reviewer: None,
@@ -155,6 +167,7 @@ pub struct DraftStore {
     key: FingerprintKey,
     inner: parking_lot::Mutex<Inner>,
     memory: Mutex<Memory>,
+    journal_failing: Arc<AtomicBool>,
     stopped: CancellationToken,
 }
 
@@ -169,9 +182,14 @@ struct Inner {
     policy_differs: bool,
     /// The last record for which the view was looked after.
     viewed: u64,
+    /// The last record of which this process knows a snapshot.
+    snapshot_at: u64,
+    /// When this process last removed contents that nothing needs, in milliseconds since 1970.
+    swept_at: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Intent {
     drafts: Vec<DraftId>,
     steps: Vec<Step>,
@@ -211,21 +229,25 @@ impl DraftStore {
         };
         let lock = make().map_err(DraftError::io(cannot))?;
         let workspace = Workspace::open(&options.workspace, policy.limits.max_file_bytes)?;
-        let mut journal = Journal::open(state)?;
+        let mut journal = Journal::open(state, options.anchor.as_deref())?;
         if let Some(bytes) = options.rotate_at {
             journal.rotate_at(bytes);
         }
         let key = fingerprint_key(state).map_err(DraftError::io(cannot))?;
         let blobs = Blobs::open(state, options.max_stored_bytes)?;
-        let inner = Inner {
+        let mut inner = Inner {
             journal,
             drafts: Drafts::default(),
             pending: BTreeMap::new(),
             news: Ring::default(),
             policy_differs: false,
             viewed: 0,
+            snapshot_at: 0,
+            swept_at: None,
         };
+        inner.restore(state)?;
         let store = Self {
+            journal_failing: inner.journal.failing(),
             workspace,
             blobs,
             lock,
@@ -312,6 +334,20 @@ impl DraftStore {
         self.with(|_, inner| Ok(inner.journal.head()))
     }
 
+    /// Whether the last write of the journal by this process failed.
+    pub fn is_journal_failing(&self) -> bool {
+        self.journal_failing.load(Ordering::Relaxed)
+    }
+
+    /// Tries whether the journal can be written if the last write failed. A server that nobody
+    /// sends requests to while it is not ready recovers this way.
+    pub fn check_journal(&self) -> Result<(), DraftError> {
+        if !self.is_journal_failing() {
+            return Ok(());
+        }
+        self.with(|store, inner| inner.journal.probe(store.now(), &*store.options.reached))
+    }
+
     /// Gives up every open draft and removes all contents. The journal stays.
     pub fn purge(&self, caller: &Caller) -> Result<u64, DraftError> {
         self.with(|store, inner| {
@@ -326,10 +362,16 @@ impl DraftStore {
         })
     }
 
-    /// Closes what nobody touched for too long, and removes contents that nothing needs.
+    /// Closes what nobody touched for too long, and removes contents that nothing needs: at most
+    /// once in ten minutes, because it looks at every content.
     pub fn tidy(&self) -> Result<u64, DraftError> {
         self.with(|store, inner| {
             store.tell(inner, &Caller::new(Principal::gate()), Command::Expire)?;
+            let now = store.now();
+            if inner.swept_at.is_some_and(|at| now.abs_diff(at) < SWEEP_EVERY_MS) {
+                return Ok(0);
+            }
+            inner.swept_at = Some(now);
             store.sweep(inner)
         })
     }
@@ -406,6 +448,7 @@ impl DraftStore {
         inner.journal.append(&record, &*self.options.reached)?;
         take_in(&mut inner.drafts, &mut inner.pending, &record);
         inner.news.hear(&inner.drafts, seq, &record);
+        self.save_snapshot(inner);
         Ok(())
     }
 
@@ -441,6 +484,7 @@ impl DraftStore {
     }
 }
 
+/// What a record changes. All of it is in snapshots: what is added here needs a new version of them.
 fn take_in(drafts: &mut Drafts, pending: &mut BTreeMap<DraftId, Intent>, record: &Record) {
     drafts.evolve(record);
     match &record.event {

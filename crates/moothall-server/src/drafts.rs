@@ -15,7 +15,7 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use moothall_core::Sha256Hex;
 use moothall_core::access::{Owner, Scope};
-use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State};
+use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal, Say, State};
 use moothall_core::gate::Channel;
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, workspace_id};
 use serde::Deserialize;
@@ -39,6 +39,7 @@ const MAX_REASON_CHARS: usize = 2_000;
 pub struct Workspaces {
     all: Vec<Workspace>,
     person: String,
+    account: Option<Account>,
     bell: Bell,
 }
 
@@ -64,12 +65,30 @@ impl Workspace {
 impl Workspaces {
     /// These. Whoever comes without a token is this person.
     pub fn new(all: Vec<Workspace>, person: String) -> Self {
-        Self { all, person, bell: Bell::default() }
+        Self { all, person, account: None, bell: Bell::default() }
+    }
+
+    /// That person is this user of the machine.
+    pub fn with_user(self, uid: u32) -> Self {
+        Self { account: Some(Account::User(uid)), ..self }
     }
 
     fn rows(&self) -> Vec<WorkspaceRow> {
         let row = |one: &Workspace| WorkspaceRow { id: one.id.clone(), name: one.name.clone() };
         self.all.iter().map(row).collect()
+    }
+
+    /// Whether the journals of all workspaces can be written, as far as is known. One whose last
+    /// write failed is tried.
+    pub(crate) async fn check_journals(&self) -> bool {
+        for one in self.all.iter().filter(|one| one.store.is_journal_failing()) {
+            let store = Arc::clone(&one.store);
+            let checked = tokio::task::spawn_blocking(move || store.check_journal()).await;
+            if !matches!(checked, Ok(Ok(()))) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The workspace of a draft, and the draft.
@@ -204,8 +223,12 @@ async fn say(
 async fn reviewer(app: &App, who: &Who) -> Result<Caller, Problem> {
     let label = token_label(app, who).await?;
     let name = label.unwrap_or_else(|| app.workspaces.person.clone());
+    let account = match who.owner()?.token {
+        Some(id) => Some(Account::Token(id)),
+        None => app.workspaces.account.clone(),
+    };
     let client = Client { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
-    Ok(Caller { who: Principal::human(name), client: Some(client) })
+    Ok(Caller { who: Principal { account, ..Principal::human(name) }, client: Some(client) })
 }
 
 fn id_of(text: &str) -> Result<DraftId, Problem> {
@@ -233,7 +256,7 @@ fn problem(error: DraftError) -> Problem {
                 .with_hint("look at it again: it is judged anew"),
             Refusal::State { .. } => Problem::conflict("draft-state", words)
                 .with_hint("somebody was faster, or its worker took it back"),
-            Refusal::NotApprover { .. } | Refusal::Author => {
+            Refusal::NotApprover { .. } | Refusal::WorkerName { .. } | Refusal::Author => {
                 Problem::new(StatusCode::FORBIDDEN, "not-a-reviewer", words)
             }
             _ => Problem::conflict("refused", words),

@@ -171,7 +171,9 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
     let is_post = route.method == Method::POST;
     Some(match route.path {
         "/healthz" => ask("Whether the server is up", Gives::Text(&["text/plain"])),
-        "/readyz" => ask("Whether the server can read runs", Gives::Text(&["text/plain"])),
+        "/readyz" => {
+            ask("Whether the server can read runs and record drafts", Gives::Text(&["text/plain"]))
+        }
         "/metrics" => ask("Numbers for Prometheus", Gives::Text(&["application/openmetrics-text"])),
         "/login" if is_post => ask("Sign in with a token", Gives::Text(&["text/html"])),
         "/login" => Operation {

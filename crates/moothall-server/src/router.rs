@@ -169,12 +169,18 @@ pub async fn serve(
         .await
 }
 
-/// Whether runs can be read.
+/// Whether runs can be read and drafts can be recorded.
 async fn ready(State(app): State<App>) -> Response {
-    match app.store.runs(RunFilter { state: None, teams: Teams::All, limit: 1 }).await {
-        Ok(_) if !app.closing.is_cancelled() => "ready".into_response(),
-        Ok(_) => not_ready("the server is about to end"),
-        Err(_) => not_ready("the runs cannot be read"),
+    let runs = app.store.runs(RunFilter { state: None, teams: Teams::All, limit: 1 }).await;
+    if runs.is_err() {
+        return not_ready("the runs cannot be read");
+    }
+    if app.closing.is_cancelled() {
+        return not_ready("the server is about to end");
+    }
+    match app.workspaces.check_journals().await {
+        true => "ready".into_response(),
+        false => not_ready("the journal of drafts cannot be written"),
     }
 }
 

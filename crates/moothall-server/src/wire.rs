@@ -13,7 +13,8 @@ pub use self::company::{
 };
 pub use self::drafts::{
     AuditPage, AuditRow, DraftChange, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftList,
-    DraftPart, DraftRow, DraftSide, FindingRow, ReviewedRow, SaidOnDraft, SayOnDraft, WorkspaceRow,
+    DraftPart, DraftRow, DraftSide, FindingRow, ReviewedRow, SaidOnDraft, SayOnDraft, TornRow,
+    WorkspaceRow,
 };
 pub use self::machine::{Doctor, EngineRow, KeyRow, RunsKept, Settings, WayAroundRow};
 pub use self::runs::{

@@ -95,7 +95,8 @@ workspaces: Array<WorkspaceRow>,
  */
 workspace: string | null, 
 /**
- * Whether every record follows the one before and every signed checkpoint agrees.
+ * Whether every record follows the one before, no signed checkpoint is missing or differs, and
+ * the journal holds the record that its anchor names.
  */
 holds: boolean, 
 /**
@@ -118,6 +119,10 @@ checkpoints: number,
  * The public key that signed them.
  */
 key: string | null, 
+/**
+ * Files with an unfinished record that a crash left.
+ */
+torn: Array<TornRow>, 
 /**
  * The newest first.
  */
@@ -1178,6 +1183,19 @@ micro_usd_a_day: number | null,
  * Requests it may make in a minute.
  */
 requests_a_minute?: number, };
+
+/**
+ * A file with the unfinished end of a journal.
+ */
+export type TornRow = { 
+/**
+ * Its name.
+ */
+file: string, 
+/**
+ * Its size.
+ */
+bytes: number, };
 
 /**
  * A file that gives an agent drafts, and another server with which it needs none.

@@ -70,6 +70,11 @@ export default function Audit() {
         </div>
       )}
       {data && data.workspace !== null && <Verdict page={data} />}
+      {data?.torn.map((torn) => (
+        <Note key={torn.file} tone="warn">
+          {torn.file} holds {count(torn.bytes)} bytes of an unfinished record that a crash left.
+        </Note>
+      ))}
       {rows.length > 0 && (
         <ol className="panel auditlist" aria-label="Records, the newest first">
           {rows.map((row) => (
@@ -97,8 +102,7 @@ function Verdict({ page }: { page: AuditPage }) {
   if (!page.holds)
     return (
       <Note tone="bad" alert>
-        <b>The chain is broken.</b> {plain(page.why ?? "")} The {count(page.records)} records before it hold. Nothing
-        more is accepted until a person looked.
+        <b>The audit log is not valid.</b> {plain(page.why ?? "")}. {count(page.records)} records were read.
       </Note>
     );
   return (

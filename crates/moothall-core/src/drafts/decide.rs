@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::event::{Change, End, Event, FileState, JudgedFinding, Say, Step};
-use super::names::{DraftId, Principal, PrincipalKind, TaskId};
+use super::names::{Account, DraftId, Principal, PrincipalKind, TaskId};
 use super::path::RelPath;
 use super::state::{Draft, Drafts, State};
 use crate::Sha256Hex;
@@ -32,10 +32,24 @@ pub struct Limits {
 /// Who may say yes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reviewers {
-    /// Names of people; empty: everybody who can open the store.
+    /// Accounts of people; empty: everybody who can open the store. A plain name matches nobody.
     pub approvers: Vec<String>,
     /// Whether one may approve a draft of one's own.
     pub author_may_approve: bool,
+}
+
+impl Reviewers {
+    /// Approvers that are plain names: people choose their names themselves, so these match nobody.
+    pub fn plain_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.approvers.iter().filter(|one| Account::parse(one).is_none());
+        names.map(String::as_str)
+    }
+
+    fn may_approve(&self, who: &Principal) -> bool {
+        let Some(account) = &who.account else { return self.approvers.is_empty() };
+        let mut accounts = self.approvers.iter().filter_map(|one| Account::parse(one));
+        self.approvers.is_empty() || accounts.any(|one| one == *account)
+    }
 }
 
 /// What somebody wants.
@@ -182,9 +196,15 @@ pub enum Refusal {
     #[error("only a person may review")]
     NotHuman,
     /// Not on the list.
-    #[error("`{id}` is not among the approvers of the policy")]
+    #[error("{who} is not among the approvers of the policy")]
     NotApprover {
         /// Who.
+        who: Box<Principal>,
+    },
+    /// A person under the name of a worker.
+    #[error("`{id}` is the name of a worker and cannot review")]
+    WorkerName {
+        /// The name.
         id: String,
     },
     /// Nobody approves a draft of one's own.
@@ -256,6 +276,10 @@ pub fn decide(
         Command::Review { draft, seal, policy, say, reason } => {
             let one = find(draft)?;
             in_state(one, "reviewed", |state| state == State::Escalated)?;
+            let is_worker = |owner: &Principal| owner.kind == PrincipalKind::Worker;
+            if drafts.all().any(|one| is_worker(&one.owner) && one.owner.id == who.id) {
+                return Err(Refusal::WorkerName { id: who.id.clone() });
+            }
             let submission = one.submission.as_ref().ok_or(Refusal::Unknown)?;
             let shown = drafts.seal(&submission.drafts);
             if shown != seal || submission.seal != seal {
@@ -265,10 +289,12 @@ pub fn decide(
                 if submission.policy != Some(policy) {
                     return Err(Refusal::Policy);
                 }
-                if !reviewers.approvers.is_empty() && !reviewers.approvers.contains(&who.id) {
-                    return Err(Refusal::NotApprover { id: who.id.clone() });
+                if !reviewers.may_approve(who) {
+                    return Err(Refusal::NotApprover { who: Box::new(who.clone()) });
                 }
-                if one.owner == *who && !reviewers.author_may_approve {
+                let is_author = one.owner == *who
+                    || (one.owner.account.is_some() && one.owner.account == who.account);
+                if is_author && !reviewers.author_may_approve {
                     return Err(Refusal::Author);
                 }
             }

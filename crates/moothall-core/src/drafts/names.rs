@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::access::TokenId;
+
 /// The handle of a draft: 128 random bits, made by the gate. Holding one proves nothing; every use
 /// is looked up together with the [`Principal`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -100,8 +102,65 @@ impl fmt::Display for TaskId {
 pub struct Principal {
     /// What kind of actor.
     pub kind: PrincipalKind,
-    /// Its name among those of its kind.
+    /// Its name among those of its kind. For a person a label: they choose it themselves.
     pub id: String,
+    /// Who a person is, as the system knows it. Records of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+}
+
+/// Who a person is, from their process or credential and never from what they say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Account {
+    /// A user of this machine: `uid:1000`.
+    User(u32),
+    /// An access token of the server: `token:0123456789ab`.
+    Token(TokenId),
+    /// Whoever answers a form in a client that this user runs: `elicitation:uid:1000`.
+    Elicitation(u32),
+}
+
+impl Account {
+    /// Reads an account; everything else is `None`, a plain name too.
+    pub fn parse(text: &str) -> Option<Self> {
+        // One spelling for each number.
+        let uid = |digits: &str| {
+            let number: u32 = digits.parse().ok()?;
+            (number.to_string() == digits).then_some(number)
+        };
+        if let Some(digits) = text.strip_prefix("uid:") {
+            return uid(digits).map(Self::User);
+        }
+        if let Some(digits) = text.strip_prefix("elicitation:uid:") {
+            return uid(digits).map(Self::Elicitation);
+        }
+        text.strip_prefix("token:")?.parse().ok().map(Self::Token)
+    }
+}
+
+impl TryFrom<String> for Account {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("expected `uid:NUMBER`, `token:ID` or `elicitation:uid:NUMBER`")
+    }
+}
+
+impl From<Account> for String {
+    fn from(account: Account) -> Self {
+        account.to_string()
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(uid) => write!(f, "uid:{uid}"),
+            Self::Token(id) => write!(f, "token:{id}"),
+            Self::Elicitation(uid) => write!(f, "elicitation:uid:{uid}"),
+        }
+    }
 }
 
 /// The kinds of actors.
@@ -119,24 +178,33 @@ pub enum PrincipalKind {
 }
 
 impl Principal {
+    fn new(kind: PrincipalKind, id: impl Into<String>) -> Self {
+        Self { kind, id: id.into(), account: None }
+    }
+
     /// A worker.
     pub fn worker(id: impl Into<String>) -> Self {
-        Self { kind: PrincipalKind::Worker, id: id.into() }
+        Self::new(PrincipalKind::Worker, id)
     }
 
     /// A person.
     pub fn human(id: impl Into<String>) -> Self {
-        Self { kind: PrincipalKind::Human, id: id.into() }
+        Self::new(PrincipalKind::Human, id)
+    }
+
+    /// The same, known to the system as this account.
+    pub fn with_account(self, account: Account) -> Self {
+        Self { account: Some(account), ..self }
     }
 
     /// The gate.
     pub fn gate() -> Self {
-        Self { kind: PrincipalKind::Gate, id: "gate".to_owned() }
+        Self::new(PrincipalKind::Gate, "gate")
     }
 
     /// The gate after a crash.
     pub fn recovery() -> Self {
-        Self { kind: PrincipalKind::Recovery, id: "recovery".to_owned() }
+        Self::new(PrincipalKind::Recovery, "recovery")
     }
 }
 
@@ -147,7 +215,10 @@ impl fmt::Display for Principal {
             PrincipalKind::Human => "human",
             PrincipalKind::Gate | PrincipalKind::Recovery => return f.write_str(&self.id),
         };
-        write!(f, "{kind}:{}", self.id)
+        match &self.account {
+            Some(account) => write!(f, "{kind}:{} ({account})", self.id),
+            None => write!(f, "{kind}:{}", self.id),
+        }
     }
 }
 

@@ -79,7 +79,8 @@ impl State {
 }
 
 /// The last time a draft was handed in, and what was said about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Submission {
     /// Everything that was handed in together, in order.
     pub drafts: Vec<DraftId>,
@@ -99,8 +100,9 @@ pub struct Submission {
     pub reviewed: Option<(Say, Principal, String)>,
 }
 
-/// One draft.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// One draft. Stores keep snapshots of it: a new field needs a new version of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Draft {
     /// Its handle.
     pub id: DraftId,
@@ -141,6 +143,12 @@ impl Draft {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drafts {
     pub(super) all: BTreeMap<DraftId, Draft>,
+}
+
+impl FromIterator<Draft> for Drafts {
+    fn from_iter<T: IntoIterator<Item = Draft>>(drafts: T) -> Self {
+        Self { all: drafts.into_iter().map(|draft| (draft.id, draft)).collect() }
+    }
 }
 
 impl Drafts {

@@ -55,8 +55,8 @@ pub enum DraftError {
         /// What is wrong.
         why: &'static str,
     },
-    /// Writing the journal failed before; what is on the disk is not known.
-    #[error("the journal could not be written; nothing more is accepted by this process")]
+    /// Writing the journal failed in this operation; the next one reads the disk and tries again.
+    #[error("the journal could not be written: try again once the disk can be written")]
     JournalBroken,
     /// The disk.
     #[error("{what}")]

@@ -1,19 +1,23 @@
 //! The journal: one line of JSON for everything that happened, each with the hash of the one before.
 //!
 //! A line is `{"seq":n,"prev":"…",…,"hash":"…"}`, and its hash is that of the bytes before `,"hash"`,
-//! so that checking a line needs no rules about JSON. A line that was not written to its end is
-//! moved aside; a damaged line that has another one after it is never mended.
+//! so that checking a line needs no rules about JSON. A last line that was not written to its end is
+//! moved to a `.torn` file; a complete line that is wrong is never mended, wherever it is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, Principal, Record};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
+use super::anchor::AnchorWriter;
 use super::error::DraftError;
 use super::note::Signer;
 use super::{LOCK_WAIT, Point, Reached};
@@ -21,11 +25,13 @@ use super::{LOCK_WAIT, Point, Reached};
 /// Bytes after which a file is closed and the next one begun.
 const ROTATE_AT: u64 = 64 << 20;
 /// Records after which a checkpoint is signed.
-const CHECKPOINT_EVERY: u64 = 256;
+pub(super) const CHECKPOINT_EVERY: u64 = 256;
 /// Milliseconds after which one is signed with the next record.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
 /// How long to wait before a lock is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
+/// More bytes than any line has.
+const MAX_LINE: u64 = 64 << 20;
 /// `,"hash":"` and 64 digits and `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
@@ -39,9 +45,25 @@ pub struct Head {
 }
 
 impl Head {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self { seq: 0, hash: Sha256Hex::of(b"") }
     }
+}
+
+/// Where the journal stands in its files, right after one of its lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JournalPosition {
+    /// The number of the record.
+    pub(super) seq: u64,
+    /// Its hash.
+    pub(super) hash: Sha256Hex,
+    /// The number of the file that holds it.
+    file: u64,
+    /// Where its line begins there.
+    start: u64,
+    /// Where its line ends, with the line break.
+    end: u64,
 }
 
 /// A line as it was read.
@@ -65,14 +87,20 @@ pub(super) struct Journal {
     number: u64,
     /// How much of it was read.
     offset: u64,
+    /// The file, the beginning and the end of the last line.
+    last_line: (u64, u64, u64),
     signed_at: u64,
     signed_ms: u64,
     rotate_at: u64,
-    broken: bool,
+    anchor: Option<AnchorWriter>,
+    /// A write failed: what is on the disk must be read before the next one.
+    must_catch_up: bool,
+    /// Whether the last write failed, for those who do not hold the journal.
+    is_failing: Arc<AtomicBool>,
 }
 
 impl Journal {
-    pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
+    pub(super) fn open(state: &Path, anchor: Option<&Path>) -> Result<Self, DraftError> {
         let folder = state.join("audit");
         let make = || -> io::Result<File> {
             fs_err::create_dir_all(&folder)?;
@@ -89,10 +117,13 @@ impl Journal {
             head: Head::start(),
             number: 1,
             offset: 0,
+            last_line: (1, 0, 0),
             signed_at,
             signed_ms,
             rotate_at: ROTATE_AT,
-            broken: false,
+            anchor: anchor.map(AnchorWriter::open),
+            must_catch_up: false,
+            is_failing: Arc::default(),
         })
     }
 
@@ -102,6 +133,48 @@ impl Journal {
 
     pub(super) fn head(&self) -> Head {
         self.head
+    }
+
+    /// The record of the last checkpoint that this process knows.
+    pub(super) fn signed_at(&self) -> u64 {
+        self.signed_at
+    }
+
+    pub(super) fn position(&self) -> JournalPosition {
+        let Head { seq, hash } = self.head;
+        let (file, start, end) = self.last_line;
+        JournalPosition { seq, hash, file, start, end }
+    }
+
+    /// Goes on after a record instead of at the beginning, if the journal holds that record there
+    /// and the anchor does not ask about an earlier one.
+    pub(super) fn resume_after(&mut self, at: &JournalPosition) -> Result<bool, DraftError> {
+        let JournalPosition { seq, hash, file: number, start, end } = *at;
+        let head = Head { seq, hash };
+        if self.anchor.as_ref().is_some_and(|anchor| anchor.expects_before(seq)) {
+            return Ok(false);
+        }
+        let length = end.saturating_sub(start).min(MAX_LINE);
+        let line = read_part(&file(&self.folder, number), start, length)?;
+        let Some(line) = line.strip_suffix(b"\n").filter(|line| is_record(line, head)) else {
+            return Ok(false);
+        };
+        let Ok(Record { event, .. }) = serde_json::from_slice(line) else { return Ok(false) };
+        if let Some(anchor) = &mut self.anchor {
+            anchor.compare(head);
+        }
+        self.head = head;
+        self.last_line = (number, start, end);
+        (self.number, self.offset) = match event {
+            Event::Rotated { next } => (next, 0),
+            _ => (number, end),
+        };
+        Ok(true)
+    }
+
+    /// Whether the last write failed.
+    pub(super) fn failing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_failing)
     }
 
     /// Reads what others wrote since, and mends a tail that was not written to its end. Only for
@@ -115,47 +188,102 @@ impl Journal {
             let bytes = read_from(&path, self.offset)?;
             let mut at = 0;
             let mut rotated = None;
+            let mut torn = false;
             while at < bytes.len() {
                 let end = bytes[at..].iter().position(|byte| *byte == b'\n');
                 let line = end.map(|end| &bytes[at..at + end]);
                 match line.ok_or("it has no end").and_then(|line| read_line(line, self.head)) {
                     Ok(read) => {
+                        let start = self.offset + at as u64;
                         at += read.text.len() + 1;
+                        self.last_line = (self.number, start, self.offset + at as u64);
                         self.head = read.head;
+                        if let Some(anchor) = &mut self.anchor {
+                            anchor.compare(read.head);
+                        }
                         if let Event::Rotated { next } = read.record.event {
                             rotated = Some(next);
                         }
                         each(read.head.seq, &read.record);
                     }
                     Err(why) => {
-                        let is_last = end.is_none_or(|end| at + end + 1 == bytes.len());
-                        if !is_last {
+                        // A crash leaves a line without its end. A whole line that is wrong was
+                        // changed afterwards, and moving it aside would hide that.
+                        let is_torn = end.is_none_or(|end| {
+                            at + end + 1 == bytes.len() && !is_complete(&bytes[at..at + end])
+                        });
+                        if !is_torn {
+                            self.offset += at as u64;
                             return Err(damaged(&path, self.head.seq + 1, why));
                         }
-                        self.cut(&path, self.offset + at as u64, &bytes[at..])?;
+                        torn = true;
                         break;
                     }
                 }
             }
+            // What was read stays read if the rest cannot be cut, and the next call tries again.
             self.offset += at as u64;
+            if torn {
+                self.cut(&path, self.offset, &bytes[at..])?;
+            }
             match rotated {
                 Some(next) => {
                     self.number = next;
                     self.offset = 0;
                 }
-                None => return Ok(()),
+                None => {
+                    self.must_catch_up = false;
+                    return Ok(());
+                }
             }
         }
     }
 
-    /// Appends one record: one write, one flush to the disk.
+    /// Appends one record: one write, one flush to the disk. After a failure nothing is appended
+    /// until [`Self::catch_up`] has read what is on the disk.
     pub(super) fn append(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
-        if self.broken {
+        if self.must_catch_up {
             return Err(DraftError::JournalBroken);
         }
-        self.write(record, reached)?;
-        // The record stands. Whoever is told of a failure now must not go on as if it did not.
-        self.follow_up(record, reached).inspect_err(|_| self.broken = true)
+        let failing = self.failing();
+        let failed = |_: &DraftError| failing.store(true, Ordering::Relaxed);
+        self.sign_overdue(record.ts).inspect_err(failed)?;
+        self.write(record, reached).inspect_err(failed)?;
+        // The record counts from here on. What is due after it is tried again with the next one.
+        match self.follow_up(record, reached).inspect_err(failed) {
+            Ok(()) => failing.store(false, Ordering::Relaxed),
+            Err(error) => tracing::warn!(%error, "the journal cannot be rotated or signed"),
+        }
+        if let Some(anchor) = &mut self.anchor {
+            anchor.write(self.head, self.signed_at);
+        }
+        Ok(())
+    }
+
+    /// Tries whether the journal can be written, after a write that failed.
+    pub(super) fn probe(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
+        self.sign_overdue(ts)?;
+        let path = self.folder.join("probe.new");
+        let write = || -> io::Result<()> {
+            let mut file = fs_err::File::create(&path)?;
+            reached(Point::Journal)?;
+            file.write_all(&[0; 4096])?;
+            reached(Point::JournalSync)?;
+            file.sync_data()
+        };
+        let written = write();
+        let _ = fs_err::remove_file(&path);
+        written.map_err(DraftError::io("the journal cannot be written"))?;
+        self.is_failing.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Signs a checkpoint that should have been signed after an earlier record.
+    fn sign_overdue(&mut self, ts: u64) -> Result<(), DraftError> {
+        match self.head.seq.saturating_sub(self.signed_at) >= CHECKPOINT_EVERY {
+            true => self.sign(ts),
+            false => Ok(()),
+        }
     }
 
     /// What is due after a record: a new file, a signature.
@@ -183,20 +311,29 @@ impl Journal {
         };
         let append = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-            reached(Point::Journal)?;
-            file.write_all(line.text.as_bytes())?;
-            reached(Point::JournalSync)?;
-            file.sync_data()
+            let write = |file: &mut File| -> io::Result<()> {
+                reached(Point::Journal)?;
+                file.write_all(line.text.as_bytes())?;
+                reached(Point::JournalSync)?;
+                file.sync_data()
+            };
+            // The caller is told that the record was not written, so it must not count later.
+            write(&mut file).inspect_err(|_| {
+                if file.metadata().is_ok_and(|now| now.len() > self.offset) {
+                    let _ = file.set_len(self.offset).and_then(|()| file.sync_data());
+                }
+            })
         };
         let written = append();
         drop(held);
         if let Err(error) = written {
-            // What is on the disk now is not known; whoever opens the journal next will see.
-            self.broken = true;
+            self.must_catch_up = true;
             return Err(what(error));
         }
         self.head = line.head;
+        let start = self.offset;
         self.offset += line.text.len() as u64;
+        self.last_line = (self.number, start, self.offset);
         Ok(())
     }
 
@@ -206,14 +343,14 @@ impl Journal {
         let record = Record { ts, actor: Principal::gate(), client: None, event };
         self.write(&record, reached)?;
         let path = file(&self.folder, self.number);
+        self.number = next;
+        self.offset = 0;
         let close = || -> io::Result<()> {
             let mut permissions = fs_err::metadata(&path)?.permissions();
             permissions.set_readonly(true);
             fs_err::set_permissions(&path, permissions)
         };
         close().map_err(DraftError::io("the journal cannot be rotated"))?;
-        self.number = next;
-        self.offset = 0;
         self.sign(ts)
     }
 
@@ -240,87 +377,15 @@ impl Journal {
     }
 }
 
-/// What a check of a whole journal comes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
-    /// The last record.
-    pub head: Head,
-    /// Files that were read.
-    pub files: u64,
-    /// Signed checkpoints that agree with it.
-    pub checkpoints: usize,
-    /// The public key that signed them.
-    pub key: String,
-}
-
-/// Reads a whole journal and compares it with its checkpoints and with an anchor that somebody
-/// keeps elsewhere. Changes nothing. `each` is told every line.
-pub fn verify(
-    state: &Path,
-    anchor: Option<Head>,
-    mut each: impl FnMut(&Line),
-) -> Result<Verified, DraftError> {
-    let folder = state.join("audit");
-    let signer = Signer::open_existing(state)?;
-    // Nobody is in the middle of a line while we read.
-    let lock = fs_err::File::open(state.join("audit.lock"))
-        .map_err(DraftError::io("the journal cannot be read"))?;
-    let lock = lock.into_parts().0;
-    let _held =
-        Locked::take(&lock, LOCK_WAIT).map_err(DraftError::io("the journal cannot be read"))?;
-    let notes = signer.notes()?;
-    let mut head = Head::start();
-    let mut number = 1;
-    let mut confirmed = 0;
-    let mut anchored = anchor.is_none();
-    loop {
-        let path = file(&folder, number);
-        let bytes = read_from(&path, 0)?;
-        let mut rest = bytes.as_slice();
-        let mut rotated = None;
-        while !rest.is_empty() {
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            let end = end.ok_or_else(|| damaged(&path, head.seq + 1, "it has no end"))?;
-            let line =
-                read_line(&rest[..end], head).map_err(|why| damaged(&path, head.seq + 1, why))?;
-            head = line.head;
-            rest = &rest[end + 1..];
-            if let Some(signed) = notes.get(&head.seq) {
-                if *signed != head.hash {
-                    return Err(damaged(&path, head.seq, "a signed checkpoint says otherwise"));
-                }
-                confirmed += 1;
-            }
-            if let Some(wanted) = anchor
-                && wanted.seq == head.seq
-            {
-                if wanted.hash != head.hash {
-                    return Err(damaged(&path, head.seq, "the anchor says otherwise"));
-                }
-                anchored = true;
-            }
-            if let Event::Rotated { next } = line.record.event {
-                rotated = Some(next);
-            }
-            each(&line);
-        }
-        match rotated {
-            Some(next) => number = next,
-            None if !anchored => return Err(damaged(&path, head.seq, "it ends before the anchor")),
-            None if confirmed < notes.len() => {
-                return Err(damaged(&path, head.seq, "it ends before a signed checkpoint"));
-            }
-            None => break,
-        }
-    }
-    Ok(Verified { head, files: number, checkpoints: confirmed, key: signer.public() })
-}
-
-fn file(folder: &Path, number: u64) -> PathBuf {
+pub(super) fn file(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:06}.ndjson"))
 }
 
-fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+    read_part(path, offset, u64::MAX)
+}
+
+fn read_part(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>, DraftError> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = match fs_err::File::open(path) {
             Ok(file) => file,
@@ -329,13 +394,13 @@ fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
         };
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(length).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     read().map_err(DraftError::io("the journal cannot be read"))
 }
 
-fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
+pub(super) fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
     DraftError::JournalDamaged { seq, file: file.unwrap_or_default(), why }
 }
@@ -353,12 +418,8 @@ fn line(record: &Record, head: Head) -> Result<Line, DraftError> {
     Ok(Line { head: Head { seq, hash }, record: record.clone(), text })
 }
 
-fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
-    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
-    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
-    let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
-    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+pub(super) fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
+    let (text, signed, hash) = split_line(line)?;
     if Sha256Hex::of(signed.as_bytes()) != hash {
         return Err("its hash is another one");
     }
@@ -368,6 +429,35 @@ fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
     }
     let record = serde_json::from_str(text).map_err(|_| "nobody knows what it says")?;
     Ok(Line { head, record, text: text.to_owned() })
+}
+
+/// A line as text, the part of it that is hashed, and the hash that it ends in.
+fn split_line(line: &[u8]) -> Result<(&str, &str, Sha256Hex), &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
+    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
+    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
+    let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
+    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+    Ok((text, signed, hash))
+}
+
+/// Whether a line is this record.
+fn is_record(line: &[u8], head: Head) -> bool {
+    split_line(line).is_ok_and(|(_, signed, hash)| {
+        hash == head.hash
+            && Sha256Hex::of(signed.as_bytes()) == hash
+            && signed.starts_with(&format!("{{\"seq\":{},", head.seq))
+    })
+}
+
+/// Whether a line was written to its end, right or wrong.
+fn is_complete(line: &[u8]) -> bool {
+    split_line(line).is_ok()
+}
+
+/// Whether a line was written to its end and does not have its own hash.
+pub(super) fn is_altered(line: &[u8]) -> bool {
+    split_line(line).is_ok_and(|(_, signed, hash)| Sha256Hex::of(signed.as_bytes()) != hash)
 }
 
 /// A lock that is held until it is dropped, and that the kernel frees when its holder dies.

@@ -66,6 +66,11 @@ impl Ring {
         }
     }
 
+    /// Begins after a record: news up to it are not at hand.
+    pub(super) fn skip_to(&mut self, seq: u64) {
+        *self = Self { all: VecDeque::new(), head: seq, gone: seq };
+    }
+
     /// News after a record as lines; nothing where some of them are not at hand.
     pub(super) fn transitions(&self, after: u64) -> Option<String> {
         let fresh = self.all.iter().filter(|(seq, ..)| *seq > after);

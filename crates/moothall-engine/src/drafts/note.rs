@@ -19,8 +19,19 @@ use super::error::DraftError;
 use super::journal::Head;
 
 const NAME: &str = "moothall-audit";
+/// Begins the line of a note that names the note before it; older notes have no such line.
+const PREVIOUS: &str = "previous ";
 /// The number of Ed25519 among the kinds of signatures.
 const ED25519_KIND: u8 = 1;
+
+/// What a signed note says about one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Checkpoint {
+    /// The hash of the record.
+    pub(super) hash: Sha256Hex,
+    /// The record of the checkpoint before this one, 0 for the first; unknown in older notes.
+    pub(super) previous: Option<u64>,
+}
 
 #[derive(Debug)]
 pub(super) struct Signer {
@@ -62,19 +73,23 @@ impl Signer {
         format!("{NAME}+{id}+{}", STANDARD.encode(key))
     }
 
-    /// Signs where the chain stands, and writes it down.
+    /// Signs where the chain stands, and writes it down. The note names the one before it, so that
+    /// a note that is missing in between is found.
     pub(super) fn checkpoint(&self, head: Head) -> Result<(), DraftError> {
-        let text = format!("{NAME}\n{}\n{}\n", head.seq, STANDARD.encode(head.hash.as_bytes()));
+        let hash = STANDARD.encode(head.hash.as_bytes());
+        let previous = self.seqs().filter(|seq| *seq < head.seq).max().unwrap_or(0);
+        let text = format!("{NAME}\n{}\n{hash}\n{PREVIOUS}{previous}\n", head.seq);
         let mut signature = self.id().to_vec();
         signature.extend_from_slice(self.pair.sign(text.as_bytes()).as_ref());
         let note = format!("{text}\n\u{2014} {NAME} {}\n", STANDARD.encode(signature));
         let write = || -> io::Result<()> {
             fs_err::create_dir_all(&self.folder)?;
-            let path = self.folder.join(format!("{:012}.note", head.seq));
+            let path = self.path(head.seq);
             let staged = path.with_extension("new");
             fs_err::write(&staged, note)?;
             fs_err::File::open(&staged)?.sync_all()?;
-            fs_err::rename(staged, path)
+            fs_err::rename(staged, path)?;
+            fs_err::File::open(&self.folder)?.sync_all()
         };
         write().map_err(DraftError::io("a checkpoint cannot be written"))
     }
@@ -82,20 +97,28 @@ impl Signer {
     /// The record of the last checkpoint and when it was written, in milliseconds since 1970; zeros
     /// where there is none. Only to know when the next one is due.
     pub(super) fn last(&self) -> (u64, u64) {
-        let Ok(entries) = fs_err::read_dir(&self.folder) else { return (0, 0) };
-        let of = |path: PathBuf| {
-            let seq: u64 = path.file_stem()?.to_str()?.parse().ok()?;
-            let written = fs_err::metadata(&path).ok()?.modified().ok()?;
-            let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
-            Some((seq, since.as_millis() as u64))
-        };
-        entries.flatten().filter_map(|entry| of(entry.path())).max().unwrap_or((0, 0))
+        let Some(seq) = self.seqs().max() else { return (0, 0) };
+        let written = fs_err::metadata(self.path(seq)).and_then(|file| file.modified());
+        let since = written.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        (seq, since.map_or(0, |since| since.as_millis() as u64))
     }
 
-    /// All checkpoints: the hash of the record that each names. One whose signature is not ours is
-    /// an error, because somebody put it there.
-    pub(super) fn notes(&self) -> Result<BTreeMap<u64, Sha256Hex>, DraftError> {
-        let read = || -> io::Result<BTreeMap<u64, Sha256Hex>> {
+    /// The records that have a checkpoint, by the names of the files, in no order.
+    fn seqs(&self) -> impl Iterator<Item = u64> {
+        let entries = fs_err::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            entry.file_name().to_str()?.strip_suffix(".note")?.parse::<u64>().ok()
+        })
+    }
+
+    fn path(&self, seq: u64) -> PathBuf {
+        self.folder.join(format!("{seq:012}.note"))
+    }
+
+    /// All checkpoints by the record that each names. One whose signature is not ours is an error,
+    /// because somebody put it there.
+    pub(super) fn notes(&self) -> Result<BTreeMap<u64, Checkpoint>, DraftError> {
+        let read = || -> io::Result<BTreeMap<u64, Checkpoint>> {
             let mut notes = BTreeMap::new();
             if !self.folder.exists() {
                 return Ok(notes);
@@ -104,10 +127,10 @@ impl Signer {
                 let path = entry?.path();
                 if path.extension().is_some_and(|extension| extension == "note") {
                     let note = fs_err::read_to_string(&path)?;
-                    let head = self.read(&note).ok_or_else(|| {
+                    let (seq, checkpoint) = self.read(&note).ok_or_else(|| {
                         io::Error::other(format!("{} is not signed by this store", path.display()))
                     })?;
-                    notes.insert(head.seq, head.hash);
+                    notes.insert(seq, checkpoint);
                 }
             }
             Ok(notes)
@@ -115,7 +138,7 @@ impl Signer {
         read().map_err(DraftError::io("a checkpoint cannot be read"))
     }
 
-    fn read(&self, note: &str) -> Option<Head> {
+    fn read(&self, note: &str) -> Option<(u64, Checkpoint)> {
         let (text, signatures) = note.split_once("\n\n")?;
         let text = format!("{text}\n");
         let signed = signatures.strip_prefix(&format!("\u{2014} {NAME} "))?.strip_suffix('\n')?;
@@ -126,8 +149,9 @@ impl Signer {
         let mut lines = text.lines();
         let (name, seq, hash) = (lines.next()?, lines.next()?, lines.next()?);
         let hash = <[u8; 32]>::try_from(STANDARD.decode(hash).ok()?).ok()?;
-        let head = Head { seq: seq.parse().ok()?, hash: Sha256Hex::from_bytes(hash) };
-        (name == NAME).then_some(head)
+        let previous = lines.next().and_then(|line| line.strip_prefix(PREVIOUS)?.parse().ok());
+        let checkpoint = Checkpoint { hash: Sha256Hex::from_bytes(hash), previous };
+        (name == NAME).then_some((seq.parse().ok()?, checkpoint))
     }
 
     fn id(&self) -> [u8; 4] {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::folder::{Name, ViewFolder};
 use super::error::DraftError;
-use super::journal::verify;
+use super::verify::read_journal;
 use super::{DraftStore, Inner};
 
 const WITHHELD: &str = "(withheld: it looks like it holds a credential)\n";
@@ -140,7 +140,7 @@ impl DraftStore {
             }
         }
         let (mut drafts, mut lines) = (Drafts::default(), String::new());
-        verify(&self.options.state, None, |line| {
+        read_journal(&self.options.state, |line| {
             drafts.evolve(&line.record);
             for one in news(&drafts, &line.record) {
                 lines.push_str(&transition(line.head.seq, line.record.ts, &one));

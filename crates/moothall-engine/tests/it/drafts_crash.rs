@@ -190,31 +190,100 @@ fn a_full_disk_at_any_write_leaves_no_partial_file() {
     }
 }
 
+/// One failed write closed the journal for as long as the process lived.
 #[test]
-fn a_journal_that_cannot_be_flushed_accepts_nothing_more() {
+fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
+    for full in [Point::Journal, Point::JournalSync] {
+        let world = World::new(&[("a", "a\n")]);
+        let failing = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let fails = std::sync::Arc::clone(&failing);
+        let options = Options {
+            reached: Box::new(move |point| {
+                let now = fails.load(std::sync::atomic::Ordering::SeqCst);
+                match point == full && now {
+                    true => Err(io::Error::from(io::ErrorKind::StorageFull)),
+                    false => Ok(()),
+                }
+            }),
+            ..world.options()
+        };
+        let store = DraftStore::open(options).unwrap();
+        let id = request(&store, "a");
+        let before = world.journal();
+        failing.store(true, std::sync::atomic::Ordering::SeqCst);
+        let edit = moothall_engine::drafts::Edit::Content("b\n".into());
+        for _ in 0..2 {
+            let error = store.write(&worker(), id, edit.clone(), None).unwrap_err();
+            assert!(matches!(error, DraftError::Io { .. }), "{error}");
+            assert!(store.is_journal_failing());
+            store.check_journal().unwrap_err();
+        }
+        assert_eq!(world.journal(), before, "{full:?}");
+        assert_eq!(store.status(&worker(), id).unwrap().revision, 0);
+        failing.store(false, std::sync::atomic::Ordering::SeqCst);
+        store.check_journal().unwrap();
+        assert!(!store.is_journal_failing());
+        assert_eq!(store.write(&worker(), id, edit, None).unwrap().revision, 1);
+        assert_eq!(submit(&store, &[id]).drafts[0].state, State::Applied);
+        assert_eq!(world.text("a").unwrap(), "b\n");
+        verify(&world.state(), None, |_| {}).unwrap();
+    }
+}
+
+#[test]
+fn submission_whose_journal_write_failed_ends_as_it_should_in_the_same_process() {
     let world = World::new(&[("a", "a\n")]);
-    let failing = std::sync::atomic::AtomicBool::new(false);
-    let failing = std::sync::Arc::new(failing);
-    let fails = std::sync::Arc::clone(&failing);
+    let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(usize::MAX));
+    let counted = std::sync::Arc::clone(&left);
     let options = Options {
         reached: Box::new(move |point| {
-            let now = fails.load(std::sync::atomic::Ordering::SeqCst);
-            match point == Point::JournalSync && now {
-                true => Err(io::Error::other("the disk is gone")),
+            let one = |left: usize| left.checked_sub(1);
+            let order = std::sync::atomic::Ordering::SeqCst;
+            match point == Point::JournalSync && counted.fetch_update(order, order, one).is_err() {
+                true => Err(io::Error::from(io::ErrorKind::StorageFull)),
                 false => Ok(()),
             }
         }),
         ..world.options()
     };
     let store = DraftStore::open(options).unwrap();
+    // A submission is four records: each of them fails once.
+    for (at, text) in (0..4).zip(["b\n", "c\n", "d\n", "e\n"]) {
+        let id = request(&store, "a");
+        write(&store, id, text);
+        left.store(at, std::sync::atomic::Ordering::SeqCst);
+        store.submit(&worker(), &[id], "").unwrap_err();
+        left.store(usize::MAX, std::sync::atomic::Ordering::SeqCst);
+        if store.status(&worker(), id).unwrap().state == State::Editing {
+            submit(&store, &[id]);
+        }
+        assert_eq!(store.status(&worker(), id).unwrap().state, State::Applied, "{at}");
+        assert_eq!(world.text("a").unwrap(), text, "{at}");
+        verify(&world.state(), None, |_| {}).unwrap();
+    }
+}
+
+/// The operation failed although its record counted, and a restart was needed.
+#[test]
+fn checkpoint_that_cannot_be_signed_is_signed_before_the_next_records() {
+    let world = World::new(&[("a", "a\n")]);
+    let store = world.open();
     let id = request(&store, "a");
-    failing.store(true, std::sync::atomic::Ordering::SeqCst);
-    let edit = moothall_engine::drafts::Edit::Content("b\n".into());
-    store.write(&worker(), id, edit.clone(), None).unwrap_err();
-    failing.store(false, std::sync::atomic::Ordering::SeqCst);
-    let after = store.write(&worker(), id, edit, None).unwrap_err();
-    assert!(matches!(after, DraftError::JournalBroken), "{after}");
-    assert_eq!(world.text("a").unwrap(), "a\n");
+    let notes = world.state().join("checkpoints");
+    let aside = world.state().join("aside");
+    fs_err::rename(&notes, &aside).unwrap();
+    fs_err::write(&notes, "in the way").unwrap();
+    for _ in 0..256 {
+        write(&store, id, "b\n");
+    }
+    assert!(store.is_journal_failing());
+    let edit = moothall_engine::drafts::Edit::Content("c\n".into());
+    store.write(&worker(), id, edit, None).unwrap_err();
+    fs_err::remove_file(&notes).unwrap();
+    fs_err::rename(&aside, &notes).unwrap();
+    write(&store, id, "c\n");
+    assert!(!store.is_journal_failing());
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().checkpoints, 2);
 }
 
 const NAME: &str = "MOOTHALL_TEST_WRITER";

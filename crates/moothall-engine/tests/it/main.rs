@@ -10,6 +10,7 @@ mod drafts_files;
 mod drafts_looking;
 mod drafts_race;
 mod drafts_room;
+mod drafts_snapshot;
 mod drafts_stress;
 mod drafts_surroundings;
 mod drafts_trust;

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use axum::Json;
 use axum::extract::State as Shared;
 use moothall_core::drafts::{DraftId, End, Event, RelPath, Say, spelled_out};
-use moothall_engine::drafts::{DraftError, Head, Line, Verified, verify};
+use moothall_engine::drafts::{DraftError, Head, Line, Verified, torn_files};
 use serde::Deserialize;
 
 use super::{Workspace, blocking};
 use crate::asked::Asked;
 use crate::times::rfc3339;
-use crate::wire::{AuditPage, AuditRow};
+use crate::wire::{AuditPage, AuditRow, TornRow};
 use crate::{App, Problem};
 
 const USUAL_LIMIT: usize = 50;
@@ -48,6 +48,7 @@ pub(crate) async fn show(
             head: None,
             checkpoints: 0,
             key: None,
+            torn: Vec::new(),
             page: Vec::new(),
             next: None,
         };
@@ -67,7 +68,7 @@ fn fill(
 ) -> Result<(), DraftError> {
     let mut last: VecDeque<AuditRow> = VecDeque::new();
     let mut seen: Option<Head> = None;
-    let verified = verify(one.store.state_folder(), None, |line| {
+    let verified = one.store.verify(|line| {
         seen = Some(line.head);
         if line.head.seq < before {
             last.push_back(row(line));
@@ -88,6 +89,8 @@ fn fill(
         }
         Err(error) => return Err(error),
     }
+    let torn = torn_files(one.store.state_folder())?;
+    page.torn = torn.into_iter().map(|one| TornRow { file: one.file, bytes: one.bytes }).collect();
     page.workspace = Some(one.id.clone());
     page.records = seen.map_or(0, |head| head.seq);
     page.head = seen.map(|head| head.hash.to_string());

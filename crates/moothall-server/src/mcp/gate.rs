@@ -1,7 +1,9 @@
 //! The gate's side: tools that are called, done by the store of drafts.
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Client, Draft, DraftId, Principal, Refusal, Say, State, spelled_out};
+use moothall_core::drafts::{
+    Account, Client, Draft, DraftId, Principal, Refusal, Say, State, spelled_out,
+};
 use moothall_core::gate::{Action, Elicitation, Rule};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
 use serde::de::DeserializeOwned;
@@ -30,6 +32,8 @@ pub struct Terms {
     pub worker: Principal,
     /// The user of this machine, for whom a client may speak.
     pub user: String,
+    /// The id of that user.
+    pub uid: u32,
     /// Where a person reviews a draft in a browser, with `{draft}` for its handle.
     pub review_url: Option<String>,
 }
@@ -252,9 +256,10 @@ impl Gate {
         if chars > MAX_FORM_DIFF_CHARS || findings.iter().any(|one| is_guarded(one.rule)) {
             return no("the policy takes no decision about this from a client");
         }
-        // Its own name: who answered is not known, and a list of approvers has to say that it
-        // trusts whoever sits at this client.
-        let who = Principal::human(format!("elicitation/{}", self.terms.user));
+        // Its own name and account: who answered is not known, and a list of approvers has to say
+        // that it trusts whoever sits at this client.
+        let who = Principal::human(format!("elicitation/{}", self.terms.user))
+            .with_account(Account::Elicitation(self.terms.uid));
         let caller = Caller { who, client: client.map(short) };
         let say = if approve { Say::Approve } else { Say::Reject };
         self.store.review(&caller, id, seal, say, reason)?;

@@ -24,7 +24,10 @@ fn gate(policy: &str) -> (TempDir, Gate) {
     options.organisation_policy = Some(organisation_policy);
     let store = DraftStore::open(options).unwrap();
     let worker = Principal::worker("ada/mcp");
-    (folder, Gate::new(store, Terms { worker, user: "ada".to_owned(), review_url: None }))
+    (
+        folder,
+        Gate::new(store, Terms { worker, user: "ada".to_owned(), uid: 1000, review_url: None }),
+    )
 }
 
 fn call(gate: &Gate, tool: ToolName, arguments: Value) -> Value {
@@ -89,12 +92,15 @@ fn a_decision_about_a_guarded_path_is_refused_whatever_the_front_says() {
 #[test]
 fn a_list_of_approvers_names_clients_it_trusts() {
     let listed = |names: &str| format!("{FORMS}approvers = [{names}]\n");
-    let (_folder, stranger) = gate(&listed("\"ada\""));
+    let (_folder, stranger) = gate(&listed("\"ada\", \"elicitation/ada\", \"uid:1000\""));
     let (draft, seal) = escalated(&stranger, "big.py", "value_0 = 0\n");
     let words = refusal(approve(&stranger, &draft, &seal));
-    assert_eq!(words, "`elicitation/ada` is not among the approvers of the policy");
+    assert_eq!(
+        words,
+        "human:elicitation/ada (elicitation:uid:1000) is not among the approvers of the policy"
+    );
 
-    let (folder, trusted) = gate(&listed("\"elicitation/ada\""));
+    let (folder, trusted) = gate(&listed("\"elicitation:uid:1000\""));
     let (draft, seal) = escalated(&trusted, "big.py", "value_0 = 0\n");
     let Answer::Done { result, .. } = approve(&trusted, &draft, &seal) else { panic!("refused") };
     assert_eq!(result["decision"], "accepted");

@@ -240,7 +240,8 @@ pub struct AuditPage {
     pub workspaces: Vec<WorkspaceRow>,
     /// The one that this is about; none where the server was given none.
     pub workspace: Option<String>,
-    /// Whether every record follows the one before and every signed checkpoint agrees.
+    /// Whether every record follows the one before, no signed checkpoint is missing or differs, and
+    /// the journal holds the record that its anchor names.
     pub holds: bool,
     /// What is wrong.
     pub why: Option<String>,
@@ -252,10 +253,22 @@ pub struct AuditPage {
     pub checkpoints: u64,
     /// The public key that signed them.
     pub key: Option<String>,
+    /// Files with an unfinished record that a crash left.
+    pub torn: Vec<TornRow>,
     /// The newest first.
     pub page: Vec<AuditRow>,
     /// `before` for the page after this one.
     pub next: Option<u64>,
+}
+
+/// A file with the unfinished end of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TornRow {
+    /// Its name.
+    pub file: String,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// A record of the journal.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use moothall_core::access::{Limits as Allowed, TeamName};
+use moothall_core::access::{Limits as Allowed, TeamName, TokenId};
 use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
+use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options, Point};
 use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Workspace, Workspaces, serve};
 use moothall_store::{Accounts as _, Credential, NewToken, SqliteStore, random_token_id};
 use reqwest::{Client, Response};
@@ -26,18 +27,32 @@ struct Scene {
 impl Scene {
     /// A server over one workspace, whose user is `ada`.
     async fn new(admits: Admits) -> Self {
+        Self::with(admits, Arc::default(), None).await
+    }
+
+    /// The same, with a journal that cannot be written while `is_full`, and with a policy.
+    async fn with(admits: Admits, is_full: Arc<AtomicBool>, policy: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs_err::create_dir_all(folder.path().join("ws/src")).unwrap();
         fs_err::write(folder.path().join("ws/Makefile"), "all:\n\techo one\n").unwrap();
+        if let Some(policy) = policy {
+            fs_err::create_dir_all(folder.path().join("ws/.moothall")).unwrap();
+            fs_err::write(folder.path().join("ws/.moothall/policy.toml"), policy).unwrap();
+        }
         let accounts = SqliteStore::open(&folder.path().join("runs.db")).await.unwrap();
         let accounts = Arc::new(accounts);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let base = format!("http://{address}");
         let closing = CancellationToken::new();
-        let scene_store = DraftStore::open(options(&folder)).unwrap();
+        let reached = move |point| match point == Point::Journal && is_full.load(Ordering::SeqCst) {
+            true => Err(std::io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        };
+        let scene_store = Options { reached: Box::new(reached), ..options(&folder) };
+        let scene_store = DraftStore::open(scene_store).unwrap();
         let one = Workspace::new(&folder.path().join("ws"), scene_store).unwrap();
-        let workspaces = Arc::new(Workspaces::new(vec![one], "ada".to_owned()));
+        let workspaces = Arc::new(Workspaces::new(vec![one], "ada".to_owned()).with_user(1000));
         tokio::spawn(Arc::clone(&workspaces).watch(closing.clone()));
         let app = App::new(
             accounts.clone(),
@@ -82,6 +97,23 @@ impl Scene {
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         assert!(status.is_success(), "{path}: {status} {text}");
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// A token that may review.
+    async fn token(&self, id: TokenId, label: &str) -> Credential {
+        let secret = Credential::token().unwrap();
+        let token = NewToken {
+            id,
+            team: TeamName::local(),
+            label: label.to_owned(),
+            secret: secret.sha256(),
+            scopes: "review".parse().unwrap(),
+            limits: Allowed::default(),
+            created_at_ms: 1,
+            expires_at_ms: None,
+        };
+        self.accounts.create_token(token).await.unwrap();
+        secret
     }
 
     async fn say(&self, id: DraftId, word: &str, body: Value) -> (u16, Value) {
@@ -202,18 +234,7 @@ async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
 async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
     let scene = Scene::new(Admits::Credentials).await;
     let id = scene.waiting("all: build\n");
-    let secret = Credential::token().unwrap();
-    let token = NewToken {
-        id: random_token_id().unwrap(),
-        team: TeamName::local(),
-        label: "night shift".to_owned(),
-        secret: secret.sha256(),
-        scopes: "review".parse().unwrap(),
-        limits: Allowed::default(),
-        created_at_ms: 1,
-        expires_at_ms: None,
-    };
-    scene.accounts.create_token(token).await.unwrap();
+    let secret = scene.token(random_token_id().unwrap(), "night shift").await;
     let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
     let request = scene
         .client
@@ -224,6 +245,34 @@ async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
     let (status, said) = told(request).await;
     let reviewed = json!({ "say": "reject", "by": "night shift", "reason": "no" });
     assert_eq!((status, &said["drafts"][0]["reviewed"]), (200, &reviewed));
+}
+
+/// Whoever could label a token `ada` was ada.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
+    let policy = "version = 1\n[review]\napprovers = [\"token:0123456789ab\", \"ada\"]\n";
+    let scene = Scene::with(Admits::Credentials, Arc::default(), Some(policy)).await;
+    let id = scene.waiting("all: build\n");
+    let other = scene.token(random_token_id().unwrap(), "ada").await;
+    let listed = scene.token("0123456789ab".parse().unwrap(), "night shift").await;
+    let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
+    let approve = async |secret: &Credential| {
+        let request = scene
+            .client
+            .post(format!("{}/api/drafts/{id}/approve", scene.base))
+            .header("authorization", format!("Bearer {}", secret.reveal()))
+            .header("content-type", "application/json")
+            .body(json!({ "seal": seal }).to_string());
+        told(request).await
+    };
+    let (status, said) = approve(&other).await;
+    assert_eq!((status, &said["code"]), (403, &json!("not-a-reviewer")), "{said}");
+    let (status, said) = approve(&listed).await;
+    assert_eq!(status, 200, "{said}");
+    let journal = scene.folder.path().join("state/audit/000001.ndjson");
+    let journal = fs_err::read_to_string(journal).unwrap();
+    let account = "\"id\":\"night shift\",\"account\":\"token:0123456789ab\"";
+    assert!(journal.contains(account), "{journal}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -258,4 +307,28 @@ async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
     let damaged = scene.get("/api/audit").await;
     assert_eq!((&damaged["holds"], &damaged["records"]), (&json!(false), &json!(1)));
     assert!(damaged["why"].as_str().unwrap().contains("record 2"), "{damaged}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_is_not_ready_while_the_journal_cannot_be_written() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let scene = Scene::with(Admits::Everyone, Arc::clone(&is_full), None).await;
+    let id = scene.waiting("all: build\n");
+    let ready = async || {
+        let answer = scene.client.get(format!("{}/readyz", scene.base)).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    assert_eq!(ready().await.0, 200);
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    let body = json!({ "seal": shown["draft"]["seal"] });
+    is_full.store(true, Ordering::SeqCst);
+    assert_eq!(scene.say(id, "approve", body.clone()).await.0, 500);
+    let (status, words) = ready().await;
+    assert_eq!(status, 503);
+    assert!(words.contains("the journal of drafts cannot be written"), "{words}");
+    // With room again it is ready without a request that writes, and the same process goes on.
+    is_full.store(false, Ordering::SeqCst);
+    assert_eq!(ready().await.0, 200);
+    assert_eq!(scene.say(id, "approve", body).await.0, 200);
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n");
 }

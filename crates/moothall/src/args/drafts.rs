@@ -197,7 +197,7 @@ pub(crate) struct DraftWriteArgs {
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     pub(crate) flags: WorkspaceFlags,
-    /// Who reviews [default: your login name]
+    /// Name to record with a decision; only a label [default: your login name]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) by: Option<String>,
     #[command(subcommand)]

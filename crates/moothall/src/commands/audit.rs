@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use moothall_core::Sha256Hex;
-use moothall_engine::drafts::{DraftError, Head, Line, verify};
+use moothall_engine::drafts::{
+    Anchor, DraftError, Head, Line, TornFile, read_journal, torn_files, verify,
+};
 use serde_json::{Value, json};
 
 use super::draft::say;
@@ -12,7 +13,7 @@ use super::draft::store::{failed, id_of, options};
 use super::words;
 use crate::args::{AuditArgs, AuditCommand, Global};
 use crate::error::{CliError, Exit};
-use crate::terminal::{self, DIM, GREEN};
+use crate::terminal::{self, DIM, GREEN, YELLOW};
 
 pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
     let (options, _) = options(global, &args.flags)?;
@@ -23,32 +24,55 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
     let json = args.flags.json;
     match &args.command {
         AuditCommand::Verify { anchor } => {
-            let anchor = anchor.as_deref().map(read_anchor).transpose()?;
-            match verify(state, anchor, |_| {}) {
+            let given = anchor.as_deref().map(read_anchor).transpose()?;
+            let kept = options.anchor.as_deref().map(Anchor::read).transpose();
+            let kept = kept.map_err(failed)?.flatten();
+            let torn = torn_files(state).map_err(failed)?;
+            let mut report = json!({ "torn": torn.iter().map(torn_row).collect::<Vec<_>>() });
+            if let Some(Anchor { head: Head { seq, hash }, .. }) = kept {
+                report["anchor"] =
+                    json!({ "records": seq, "head": hash, "file": options.anchor.as_deref() });
+            }
+            let (text, exit) = match verify(state, given.into_iter().chain(kept), |_| {}) {
                 Ok(verified) => {
                     let Head { seq, hash } = verified.head;
-                    let report = json!({
-                        "holds": true, "records": seq, "head": hash, "files": verified.files,
-                        "checkpoints": verified.checkpoints, "key": verified.key,
-                    });
+                    report["holds"] = json!(true);
+                    report["records"] = json!(seq);
+                    report["head"] = json!(hash);
+                    report["files"] = json!(verified.files);
+                    report["checkpoints"] = json!(verified.checkpoints);
+                    report["key"] = json!(verified.key);
                     let text = format!(
                         "{GREEN}holds{GREEN:#}: {seq} records, {} signed checkpoints\n\
                          anchor {seq}:{hash}\n{DIM}key {}{DIM:#}\n",
                         verified.checkpoints, verified.key
                     );
-                    say(json, &report, &text)
+                    (text, Exit::Fine)
                 }
                 Err(error @ DraftError::JournalDamaged { .. }) => {
-                    let report = json!({ "holds": false, "why": error.to_string() });
-                    say(json, &report, &format!("does not hold: {error}\n"))?;
-                    Ok(Exit::VerdictNegative)
+                    report["holds"] = json!(false);
+                    report["why"] = json!(error.to_string());
+                    let mut text = format!("does not hold: {error}\n");
+                    if let (Some(path), Some(_)) = (&options.anchor, kept) {
+                        let path = words::line(&path.display().to_string());
+                        let _ = writeln!(
+                            text,
+                            "hint: if you restored an older copy of the store on purpose, delete \
+                             its anchor {path}"
+                        );
+                    }
+                    (text, Exit::VerdictNegative)
                 }
-                Err(error) => Err(failed(error).into()),
-            }
+                Err(error) => return Err(failed(error).into()),
+            };
+            let torn: String = torn.iter().map(torn_line).collect();
+            say(json, &report, &format!("{text}{torn}"))?;
+            Ok(exit)
         }
         AuditCommand::Show { draft } => {
             let wanted = draft.as_deref().map(id_of).transpose()?;
-            let lines = read(state)?;
+            let mut lines = Vec::new();
+            read_journal(state, |line| lines.push(line.clone())).map_err(failed)?;
             let about = |line: &&Line| wanted.is_none_or(|id| line.text.contains(&id.to_string()));
             let shown: Vec<&Line> = lines.iter().filter(about).collect();
             let mut text = String::new();
@@ -60,7 +84,11 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
             say(json, &json!({ "records": values }), &text)
         }
         AuditCommand::Export { file } => {
-            let text: String = read(state)?.iter().map(|line| format!("{}\n", line.text)).collect();
+            let mut text = String::new();
+            let mut add = |line: &Line| {
+                let _ = writeln!(text, "{}", line.text);
+            };
+            verify(state, None, &mut add).map_err(failed)?;
             match file == Path::new("-") {
                 true => terminal::print_answer(&text)?,
                 false => fs_err::write(file, text)?,
@@ -70,21 +98,25 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn read(state: &Path) -> Result<Vec<Line>, CliError> {
-    let mut lines = Vec::new();
-    verify(state, None, |line| lines.push(line.clone())).map_err(failed)?;
-    Ok(lines)
-}
-
-fn read_anchor(text: &str) -> Result<Head, CliError> {
-    let read = || {
-        let (seq, hash) = text.split_once(':')?;
-        Some(Head { seq: seq.parse().ok()?, hash: Sha256Hex::parse(hash)? })
-    };
-    read().ok_or_else(|| {
+fn read_anchor(text: &str) -> Result<Anchor, CliError> {
+    Anchor::parse(text).ok_or_else(|| {
         CliError::usage("an anchor is the number of a record, `:`, and its hash")
             .with_hint("`moothall audit verify` prints one to keep elsewhere")
     })
+}
+
+fn torn_row(torn: &TornFile) -> Value {
+    let TornFile { file, bytes, has_altered_record } = torn;
+    json!({ "file": file, "bytes": bytes, "altered_record": has_altered_record })
+}
+
+fn torn_line(torn: &TornFile) -> String {
+    let TornFile { file, bytes, .. } = torn;
+    format!(
+        "{YELLOW}warning{YELLOW:#}: {} holds {bytes} bytes of an unfinished record that a crash \
+         left\n",
+        words::line(file)
+    )
 }
 
 /// One record in one line: when, who, what, about what.

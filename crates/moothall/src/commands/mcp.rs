@@ -96,7 +96,8 @@ pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> 
             opened.warn_about_policy();
             let worker = opened.worker(&args.worker)?.who;
             let user = opened.user();
-            let terms = Terms { worker, user, review_url: args.review_url.clone() };
+            let uid = rustix::process::getuid().as_raw();
+            let terms = Terms { worker, user, uid, review_url: args.review_url.clone() };
             let gate = Gate::new(opened.store, terms);
             answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask), || gate.leave())
         }

@@ -30,6 +30,17 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
     })?;
     match &args.command {
         PolicyCommand::Check => {
+            if let Some(name) = policy.reviewers.plain_names().next() {
+                let uid = rustix::process::getuid().as_raw();
+                let name = words::line(name);
+                let words = format!("`approvers` holds `{name}`, a name, which matches nobody");
+                return Err(CliError::usage(words)
+                    .with_hint(format!(
+                        "write a user id (yours is `uid:{uid}`, `id -u NAME` prints others) or a \
+                         token id, `token:ID` (`moothall token list`)"
+                    ))
+                    .into());
+            }
             let mut text = String::new();
             if layers.is_empty() {
                 text.push_str("the built-in policy is in force\n");

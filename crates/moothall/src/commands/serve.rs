@@ -161,7 +161,7 @@ fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Work
             CliError::failed("the workspace cannot be read").with_source(error)
         })?);
     }
-    Ok(Workspaces::new(all, person))
+    Ok(Workspaces::new(all, person).with_user(rustix::process::getuid().as_raw()))
 }
 
 /// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers

@@ -90,6 +90,48 @@ fn what_the_gate_will_not_decide_waits_for_a_person_and_holds_for_what_was_shown
     assert_eq!(world.read("ws/Makefile"), "all: evil\n");
 }
 
+/// `review --by ada` satisfied `approvers = ["ada"]`, whoever ran it.
+#[test]
+fn approver_is_a_user_id_and_the_name_of_a_review_is_only_a_label() {
+    let world = world();
+    let uid = rustix::process::getuid().as_raw();
+    let policy = |approvers: &str| {
+        let text = format!("version = 1\n[review]\napprovers = [{approvers}]\n");
+        world.write("ws/.moothall/policy.toml", &text);
+    };
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    policy("\"ada\"");
+    let draft = request(&world, "Makefile");
+    write(&world, &draft, "all: build\n");
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let approve = |by: &str| {
+        let (_, shown) = json(&world, &["review", "show", &draft]);
+        let seal = shown["seal"].as_str().unwrap().to_owned();
+        run(&world, &["review", "approve", &draft, "--seal", &seal, "--by", by])
+    };
+    let refused = approve("ada");
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let who = format!("human:ada (uid:{uid}) is not among the approvers");
+    assert!(refused.stderr.contains(&who), "{}", refused.stderr);
+    let checked = run(&world, &["policy", "check"]);
+    assert_eq!(checked.code, Some(2), "{}", checked.stdout);
+    assert!(checked.stderr.contains("`ada`, a name, which matches nobody"), "{}", checked.stderr);
+    assert!(checked.stderr.contains(&format!("uid:{uid}")), "{}", checked.stderr);
+
+    policy(&format!("\"uid:{}\"", uid + 1));
+    assert_eq!(run(&world, &["policy", "check"]).code, Some(0));
+    assert_eq!(approve("ada").code, Some(2));
+
+    policy(&format!("\"uid:{uid}\""));
+    let refused = approve("ada/cli");
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("`ada/cli` is the name of a worker"), "{}", refused.stderr);
+    let approved = approve("grace");
+    assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "applied\n"));
+    let shown = run(&world, &["audit", "show"]);
+    assert!(shown.stdout.contains(&format!("human:grace (uid:{uid})")), "{}", shown.stdout);
+}
+
 #[test]
 fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
     let world = world();
@@ -237,8 +279,27 @@ fn the_journal_is_verified_and_a_changed_one_is_found() {
     let text = fs_err::read_to_string(&file).unwrap();
     let cut: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
     fs_err::write(&file, cut).unwrap();
+    // The last record is kept outside of the store, too.
+    let anchors = world.root().join("home/.local/share/moothall/anchors");
+    let kept = fs_err::read_dir(anchors).unwrap().next().unwrap().unwrap().path();
+    assert!(fs_err::read_to_string(&kept).unwrap().starts_with(&anchor));
+    let ran = run(&world, &["audit", "verify"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ends before the anchor"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("share/moothall/anchors/"), "{}", ran.stdout);
+    fs_err::remove_file(&kept).unwrap();
     assert_eq!(run(&world, &["audit", "verify"]).code, Some(0));
     assert_eq!(run(&world, &["audit", "verify", "--anchor", &anchor]).code, Some(1));
+    let torn = state.join("audit/000001.torn");
+    fs_err::write(&torn, "{\"seq\":9").unwrap();
+    let ran = run(&world, &["audit", "verify"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("000001.torn holds 8 bytes"), "{}", ran.stdout);
+    let (_, told) = json(&world, &["audit", "verify"]);
+    assert_eq!(
+        (&told["torn"][0]["file"], &told["torn"][0]["bytes"]),
+        (&"000001.torn".into(), &8.into())
+    );
     fs_err::write(&file, text.replacen("\"written\"", "\"wriiten\"", 1)).unwrap();
     let (code, told) = json(&world, &["audit", "verify"]);
     assert_eq!((code, &told["holds"]), (Some(1), &false.into()));

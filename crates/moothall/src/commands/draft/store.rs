@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moothall_core::drafts::{Client, DraftId, Principal, Refusal, VIEW};
+use moothall_core::drafts::{Account, Client, DraftId, Principal, Refusal, VIEW};
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
 
 use super::looking::{GatewayReviewer, HostChecker};
@@ -45,12 +45,13 @@ pub(in crate::commands) fn options_of(
     let workspace = fs_err::canonicalize(workspace).map_err(no_folder)?;
     let id = workspace_id(&workspace).map_err(no_folder)?;
     let folders = &loaded.places.folders;
-    let state = folders.state.join("drafts").join(id);
+    let state = folders.state.join("drafts").join(&id);
     if state.starts_with(&workspace) {
         return Err(CliError::usage("the store of drafts would be inside of the workspace")
             .with_hint("choose a smaller workspace, or move the state with `XDG_STATE_HOME`"));
     }
     let mut options = Options::new(workspace, state);
+    options.anchor = Some(folders.data.join("anchors").join(id));
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
     options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
     options.reviewer = Some(Box::new(GatewayReviewer::new(global.config.clone())));
@@ -102,9 +103,11 @@ impl Opened {
         own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
     }
 
-    /// The person who runs this.
+    /// The person who runs this. `by` is only a label; the policy goes by the user id.
     pub(in crate::commands) fn person(&self, by: Option<&str>) -> Result<Caller, CliError> {
-        Ok(caller(Principal::human(own_words::who(&self.loaded, by, "reviews")?)))
+        let label = own_words::who(&self.loaded, by, "reviews")?;
+        let account = Account::User(rustix::process::getuid().as_raw());
+        Ok(caller(Principal::human(label).with_account(account)))
     }
 }
 
@@ -143,6 +146,10 @@ pub(in crate::commands) fn failed(error: DraftError) -> CliError {
         DraftError::Refused(Refusal::Author) => {
             Some("somebody else reviews it, or the policy says `author_may_approve = true`")
         }
+        DraftError::Refused(Refusal::NotApprover { .. }) => {
+            Some("`approvers` holds user ids (`uid:1000`) and token ids (`token:ID`), no names")
+        }
+        DraftError::Refused(Refusal::WorkerName { .. }) => Some("pass your own name: `--by NAME`"),
         DraftError::File { path, .. } if path.starts_with(VIEW) => {
             Some("move it away: what is in `_handoff` besides the task's contract is generated")
         }
