@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
-use moothall_sandbox::{EngineName, Host, ProbeReport, ProbedEngine, SandboxError, choose};
+use moothall_sandbox::{
+    EngineName, Host, ProbeReport, ProbedEngine, SandboxError, choose, version_warning,
+};
 use moothall_server::wire::{Doctor, EngineRow, RunsKept, WayAroundRow};
 use serde_json::json;
 
@@ -323,7 +325,7 @@ fn engine_row(checked: &Checked) -> EngineRow {
             limits_not_held: Some(not_held(report)),
             start_ms: Some(report.start_ms),
             run_ms: Some(report.run_ms),
-            advice: advice(report).map(str::to_owned),
+            advice: advice(report),
             problem: None,
         },
         Err(untried) => EngineRow {
@@ -344,8 +346,15 @@ fn not_held(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitName> {
 }
 
 /// What would make an engine that works better.
-fn advice(report: &ProbeReport) -> Option<&'static str> {
-    match report.class {
+fn advice(report: &ProbeReport) -> Option<String> {
+    let of_version = version_warning(report.engine.as_str(), &report.version);
+    let of_class = class_advice(report.class).map(str::to_owned);
+    let all: Vec<String> = of_version.into_iter().chain(of_class).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn class_advice(class: IsolationClass) -> Option<&'static str> {
+    match class {
         IsolationClass::EmulatedVm => Some(
             "there is no usable KVM here, so the CPU is emulated: slow, and not a wall that QEMU vouches for; \
              on a machine of your own, enable virtualisation and join the group `kvm`",
@@ -391,7 +400,11 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                         open.join(", ")
                     );
                 }
-                if let Some(advice) = advice(report) {
+                if let Some(warning) = version_warning(name.as_str(), &report.version) {
+                    let warning = harmless_line(&warning);
+                    let _ = writeln!(text, "{:10}{YELLOW}{warning}{YELLOW:#}", "");
+                }
+                if let Some(advice) = class_advice(report.class) {
                     let _ = writeln!(text, "{:10}{DIM}{advice}{DIM:#}", "");
                 }
             }

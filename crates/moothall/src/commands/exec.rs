@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels};
-use moothall_sandbox::{Executed, Listener};
+use moothall_core::sandbox::{
+    Attestation, ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels,
+};
+use moothall_sandbox::{Executed, Listener, version_warning};
 use serde_json::json;
 
 use super::{Interruptible, block_on};
@@ -140,6 +142,10 @@ fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
         terminal::harmless_line(&attestation.engine),
         attestation.image,
     ));
+    if let Some(warning) = version_warning_of(attestation) {
+        let warning = terminal::harmless_line(&warning);
+        terminal::note(&format!("{YELLOW}{warning}{YELLOW:#}\n"));
+    }
     for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
         if stream.0.truncated {
             terminal::note(&format!(
@@ -160,10 +166,18 @@ fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
     }
 }
 
+fn version_warning_of(attestation: &Attestation) -> Option<String> {
+    version_warning(&attestation.engine, &attestation.engine_version)
+}
+
 fn print_json(execution: &Execution, written: &[PathBuf]) -> anyhow::Result<()> {
     let mut report = serde_json::to_value(execution)?;
     if let Some(fields) = report.as_object_mut() {
         fields.insert("limits_not_held".to_owned(), json!(execution.attestation.not_held()));
+        fields.insert(
+            "warnings".to_owned(),
+            json!(Vec::from_iter(version_warning_of(&execution.attestation))),
+        );
         fields.insert("written".to_owned(), json!(written));
     }
     terminal::print(&format!("{report:#}\n"))?;

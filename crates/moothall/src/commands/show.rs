@@ -108,6 +108,10 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     });
     if let (Value::Object(report), Value::Object(more)) = (&mut report, more) {
         report.extend(more);
+        let warnings = attempts::isolation_warnings(record);
+        if !warnings.is_empty() {
+            report.insert("isolation_warnings".to_owned(), json!(warnings));
+        }
     }
     report
 }

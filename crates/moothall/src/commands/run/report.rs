@@ -84,6 +84,9 @@ impl Report<'_> {
             "{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {}{DIM:#}\n",
             parts.join(" · ")
         ));
+        for warning in attempts::isolation_warnings(self.record) {
+            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", words::line(&warning)));
+        }
         if matches!(outcome.conclusion, Conclusion::Ran(_)) {
             terminal::note(&format!(
                 "{DIM}nobody said what it had to do, so it cannot have passed: see --expect, --check and --leaves{DIM:#}\n"
