@@ -141,6 +141,30 @@ fn with_runc(world: World, script: &str) -> World {
     world.with("PATH", &format!("{}:{path}", bin.display()))
 }
 
+#[test]
+fn runc_that_cannot_have_user_namespaces_is_used_without_them_and_says_so() {
+    let refuse = "\
+for argument do
+    if [ \"$before\" = --bundle ] && grep -q uidMappings \"$argument/config.json\"; then
+        echo 'no user namespaces here' >&2
+        exit 1
+    fi
+    before=$argument
+done";
+    let arguments = ["exec", "hello.py", "--isolation", "runc", "--input", "given.txt", "--json"];
+    let version = |world: &World| {
+        let ran = world.run(&[&arguments[..], &["--", "0"]].concat());
+        assert_eq!(ran.code, Some(0), "{ran}");
+        ran.json()["attestation"]["engine_version"].as_str().unwrap().to_owned()
+    };
+    let world = with_runc(prepared(), refuse);
+    // Found out once, and then known.
+    for _ in 0..2 {
+        assert!(version(&world).ends_with(" (no user namespace)"), "{}", version(&world));
+    }
+    assert!(version(&prepared()).ends_with(" (user namespace)"));
+}
+
 /// The version of a runtime decides whether known escapes are closed.
 #[test]
 fn version_with_known_escapes_is_named_by_doctor_and_beside_the_class() {
