@@ -36,7 +36,8 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
         refuse_flags_of_consult(args)?;
         if let Some(folder) = &args.output {
             let left = attempts::files(&record);
-            files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
+            let done = files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
+            done.note_left_out();
         }
         if args.code {
             let code = attempts::code(&record)

@@ -127,6 +127,36 @@ fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
     assert!(ran.stderr.contains("at least hardware-vm"), "{ran}");
 }
 
+/// One hidden name once ended the writing of all others with exit code 4.
+#[test]
+fn names_that_are_not_written_do_not_keep_other_files_from_being_written() {
+    let world = world();
+    let program = "\
+import os
+os.makedirs('out/deep')
+names = ['..x', '.\u{200b}', '-rf', 'deep/.env', 'deep/-f', 'good.txt', 'deep/good.txt', 'tu\u{202e}rn']
+for name in names:
+    open('out/' + name, 'w').write(name)
+";
+    world.write("odd.py", program);
+    let ran = world.run(&["exec", "odd.py", "--isolation", "runc", "--output", "files"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    for name in ["good.txt", "deep/good.txt"] {
+        assert_eq!(world.read(&format!("files/{name}")), name);
+    }
+    for line in ["not written: `..x`: ", "not written: `-rf`: ", "not written: `deep/.env`: "] {
+        assert!(ran.stderr.contains(line), "{ran}");
+    }
+    assert!(!ran.stderr.contains(['\u{200b}', '\u{202e}']), "{ran}");
+    let json = ["exec", "odd.py", "--isolation", "runc", "--output", "again", "--json"];
+    let report = world.run(&json).json();
+    assert_eq!(report["written"], json!(["again/deep/good.txt", "again/good.txt"]));
+    let left_out = report["not_written"].as_array().unwrap();
+    let names: Vec<&str> = left_out.iter().map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(names, ["-rf", "..x", ".\u{200b}", "deep/-f", "deep/.env", "tu\u{202e}rn"]);
+    assert!(left_out.iter().all(|one| one["reason"].is_string()), "{report:#}");
+}
+
 /// With a runc that does this first, and then what runc does.
 fn with_runc(world: World, script: &str) -> World {
     let bin = world.path("bin");
