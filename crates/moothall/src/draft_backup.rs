@@ -19,6 +19,10 @@ const JOURNAL_LOCK: &str = "audit.lock";
 /// Contents by their hash. They never change, so they are copied without a lock.
 const CONTENTS: &str = "blobs";
 
+/// The anchor of the journal, among the files of its store in an archive. On the disk it is in the data
+/// folder, so that whoever replaces a store has to replace two things.
+const PACKED_ANCHOR: &str = "outside/anchor";
+
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
@@ -28,6 +32,11 @@ const MAX_PARTS: usize = 6;
 /// The folder of all draft stores below a state folder.
 pub(crate) fn stores_folder(state: &Path) -> PathBuf {
     state.join("drafts")
+}
+
+/// The last known record of a store's journal, with which `moothall audit verify` compares the journal.
+pub(crate) fn anchor_path(data: &Path, id: &str) -> PathBuf {
+    data.join("anchors").join(id)
 }
 
 /// Whether a name is that of a draft store: 16 hexadecimal digits.
@@ -53,9 +62,9 @@ pub(crate) fn find_stores(state: &Path) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Packs a draft store as it is at one moment. Contents are packed first, without the lock, so that
+/// Packs a draft store and its anchor as they are at one moment. Contents are packed first, without the lock, so that
 /// other processes wait only while the journal is copied.
-pub(crate) fn pack_store(store: &Path, to: impl Write, seconds: u64) -> Result<()> {
+pub(crate) fn pack_store(store: &Path, anchor: &Path, to: impl Write, seconds: u64) -> Result<()> {
     let mut archive = Builder::new(to);
     let mut packed = BTreeSet::new();
     if store.join(CONTENTS).is_dir() {
@@ -64,6 +73,9 @@ pub(crate) fn pack_store(store: &Path, to: impl Write, seconds: u64) -> Result<(
     let _store = lock(&store.join(STORE_LOCK))?;
     let _journal = lock(&store.join(JOURNAL_LOCK))?;
     pack_folder(store, "", &mut archive, &mut packed, seconds)?;
+    if let Some(bytes) = if_there(fs_err::read(anchor))? {
+        append(&mut archive, PACKED_ANCHOR, 0o600, seconds, &bytes)?;
+    }
     archive.into_inner()?.flush()?;
     Ok(())
 }
@@ -100,17 +112,27 @@ fn pack_folder(
             continue;
         }
         let Some(bytes) = if_there(fs_err::read(&path))? else { continue };
-        let mut header = Header::new_gnu();
-        header.set_entry_type(EntryType::Regular);
-        header.set_mode(owner_mode(found.permissions().mode()));
-        header.set_mtime(seconds);
-        header.set_size(bytes.len() as u64);
-        header.set_path(&name)?;
-        header.set_cksum();
-        archive.append(&header, &bytes[..])?;
+        append(archive, &name, owner_mode(found.permissions().mode()), seconds, &bytes)?;
         packed.insert(name);
     }
     Ok(())
+}
+
+fn append(
+    archive: &mut Builder<impl Write>,
+    name: &str,
+    mode: u32,
+    seconds: u64,
+    bytes: &[u8],
+) -> Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(mode);
+    header.set_mtime(seconds);
+    header.set_size(bytes.len() as u64);
+    header.set_path(name)?;
+    header.set_cksum();
+    Ok(archive.append(&header, bytes)?)
 }
 
 /// Unpacks a draft store into a new folder. Names are checked, because the archive may come from
@@ -138,6 +160,27 @@ pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
     if !store.join(STORE_LOCK).is_file() {
         bail!("`{STORE_LOCK}` is missing in a draft store");
     }
+    Ok(())
+}
+
+/// Takes the anchor out of a store that was unpacked, where there is one.
+pub(crate) fn take_anchor(store: &Path) -> io::Result<Option<Vec<u8>>> {
+    let path = store.join(PACKED_ANCHOR);
+    let anchor = if_there(fs_err::read(&path))?;
+    if let (Some(_), Some(folder)) = (&anchor, path.parent()) {
+        fs_err::remove_dir_all(folder)?;
+    }
+    Ok(anchor)
+}
+
+/// Writes an anchor into its place, all of it or nothing.
+pub(crate) fn place_anchor(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    make_private(folder)?;
+    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+    staged.write_all(bytes)?;
+    staged.as_file().sync_all()?;
+    staged.persist(path)?;
     Ok(())
 }
 

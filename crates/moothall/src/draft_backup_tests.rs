@@ -15,7 +15,7 @@ fn store(files: &[(&str, u32)]) -> tempfile::TempDir {
 
 fn packed(store: &Path) -> Vec<u8> {
     let mut packed = Vec::new();
-    pack_store(store, &mut packed, 0).unwrap();
+    pack_store(store, Path::new("/nonexistent"), &mut packed, 0).unwrap();
     packed
 }
 

@@ -11,7 +11,7 @@ use super::{Interruptible, block_on, words};
 use crate::archive::{self, ArchivePart, Manifest};
 use crate::args::{BackupArgs, Global};
 use crate::database::Database;
-use crate::draft_backup::{find_stores, pack_store, stores_folder};
+use crate::draft_backup::{anchor_path, find_stores, pack_store, stores_folder};
 use crate::error::{CliError, Exit};
 use crate::folders::Folders;
 use crate::local::{self, FILE_NAME};
@@ -23,6 +23,8 @@ struct BackupSources {
     database: Option<PathBuf>,
     /// The folder of the draft stores, and their ids.
     stores: PathBuf,
+    /// The data folder, which holds the anchors of the stores.
+    data: PathBuf,
     store_ids: Vec<String>,
 }
 
@@ -33,7 +35,8 @@ impl BackupSources {
         let store_ids = find_stores(&folders.state)
             .map_err(|error| CliError::failed("the drafts cannot be read").with_source(error))?;
         let stores = stores_folder(&folders.state);
-        Ok(Self { database: is_there.then_some(database), stores, store_ids })
+        let data = folders.data.clone();
+        Ok(Self { database: is_there.then_some(database), stores, data, store_ids })
     }
 }
 
@@ -116,12 +119,11 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(Manifest, u64), 
         let copy = part.path_in(draft.path());
         let target = fs_err::File::create_new(&copy).map_err(unwritable)?;
         let seconds = at_ms / 1000;
-        pack_store(&sources.stores.join(id), io::BufWriter::new(target), seconds).map_err(
-            |error| {
-                CliError::failed(format!("the draft store {id} cannot be copied"))
-                    .with_source(error)
-            },
-        )?;
+        let (store, anchor) = (sources.stores.join(id), anchor_path(&sources.data, id));
+        let target = io::BufWriter::new(target);
+        pack_store(&store, &anchor, target, seconds).map_err(|error| {
+            CliError::failed(format!("the draft store {id} cannot be copied")).with_source(error)
+        })?;
         files.push((part, copy));
     }
     // A temporary file is readable for its owner alone, and so is what it becomes.

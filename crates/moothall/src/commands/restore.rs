@@ -11,7 +11,10 @@ use super::{runtime, words};
 use crate::archive::{self, ArchivePart, Manifest};
 use crate::args::{Global, RestoreArgs};
 use crate::database::Database;
-use crate::draft_backup::{is_open_elsewhere, make_private, stores_folder, unpack_store};
+use crate::draft_backup::{
+    anchor_path, is_open_elsewhere, make_private, place_anchor, stores_folder, take_anchor,
+    unpack_store,
+};
 use crate::error::{CliError, Exit};
 use crate::folders::{DATA_DIR_VARIABLE, Folders};
 use crate::local::{self, FILE_NAME, Local};
@@ -50,7 +53,7 @@ pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
             fs_err::rename(copy, &database).map_err(unplaced)?;
             sync(&folders.data).map_err(unplaced)?;
         }
-        let drafts_aside = unpacked.place_stores(&stores).map_err(|error| {
+        let drafts_aside = unpacked.place_stores(&stores, &folders.data).map_err(|error| {
             CliError::failed("the drafts cannot be put there").with_source(error)
         })?;
         let manifest = &unpacked.manifest;
@@ -109,7 +112,9 @@ fn refuse_replacing(
         let data = folders.data.display();
         return Err(CliError::usage(format!("there are runs in {data} already")).with_hint(HINT));
     }
-    match manifest.draft_stores().iter().find(|id| is_there(stores.join(id))) {
+    let has_drafts =
+        |id: &&String| is_there(stores.join(id)) || is_there(anchor_path(&folders.data, id));
+    match manifest.draft_stores().iter().find(has_drafts) {
         Some(id) => {
             let store = stores.join(id);
             Err(CliError::usage(format!("drafts already exist in {}", store.display()))
@@ -183,18 +188,26 @@ impl UnpackedBackup {
         Ok(unpacked)
     }
 
-    /// Puts each draft store in its place, and returns where replaced ones are now.
-    fn place_stores(&self, stores: &Path) -> io::Result<Vec<PathBuf>> {
+    /// Puts each draft store and its anchor in their places, and returns where replaced ones are now. An
+    /// anchor that is newer than the store would call the restored journal cut off.
+    fn place_stores(&self, stores: &Path, data: &Path) -> io::Result<Vec<PathBuf>> {
         let Some(unpacked) = &self.stores else { return Ok(Vec::new()) };
         let mut moved = Vec::new();
         for id in self.manifest.draft_stores() {
-            let store = stores.join(&id);
-            if store.symlink_metadata().is_ok() {
-                let aside = beside(&store, &format!(".before-{}", moment()));
-                fs_err::rename(&store, &aside)?;
-                moved.push(aside);
+            let (store, anchor) = (stores.join(&id), anchor_path(data, &id));
+            let restored = unpacked.path().join(&id);
+            let restored_anchor = take_anchor(&restored)?;
+            for replaced in [&store, &anchor] {
+                if replaced.symlink_metadata().is_ok() {
+                    let aside = beside(replaced, &format!(".before-{}", moment()));
+                    fs_err::rename(replaced, &aside)?;
+                    moved.push(aside);
+                }
             }
-            fs_err::rename(unpacked.path().join(&id), &store)?;
+            fs_err::rename(restored, &store)?;
+            if let Some(bytes) = restored_anchor {
+                place_anchor(&anchor, &bytes)?;
+            }
         }
         sync(stores)?;
         Ok(moved)

@@ -288,6 +288,39 @@ fn restore_replaces_no_drafts_unless_told_to_and_keeps_the_replaced_ones() {
     assert_eq!(made["draft_stores"], 1);
 }
 
+/// An anchor that stays when its journal is replaced would call the restored journal cut off.
+#[test]
+fn anchor_of_an_audit_journal_is_backed_up_and_replaced_with_it() {
+    let world = World::new().with("USER", "ada");
+    let draft = draft_that_waits(&world);
+    let stores = world.root().join("home/.local/state/moothall/drafts");
+    let store = names(&stores).pop().unwrap();
+    let anchor = data(&world).join("anchors").join(&store);
+    let head = world.run(&["audit", "verify", "--workspace", "ws", "--json"]).json();
+    let kept = format!("{}:{}\ncheckpoint 0\n", head["records"], head["head"].as_str().unwrap());
+    fs_err::create_dir_all(anchor.parent().unwrap()).unwrap();
+    fs_err::write(&anchor, &kept).unwrap();
+    assert_eq!(world.run(&["backup", "drafts.tar"]).code, Some(0));
+    // The journal goes on, and its anchor with it.
+    let discarded = world.run(&["draft", "discard", &draft, "--workspace", "ws"]);
+    assert_eq!(discarded.code, Some(0), "{discarded}");
+    let newer = fs_err::read_to_string(&anchor).unwrap();
+    let restored = world.run(&["restore", "drafts.tar", "--force", "--json"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(fs_err::read_to_string(&anchor).unwrap(), kept);
+    assert_eq!(mode(&anchor), 0o600);
+    let aside = restored.json()["drafts_moved_aside"][1].as_str().unwrap().to_owned();
+    assert_eq!(fs_err::read_to_string(aside).unwrap(), newer);
+    drafts_and_journal(&world);
+
+    lose_home(&world);
+    assert_eq!(world.run(&["restore", "drafts.tar"]).code, Some(0));
+    assert_eq!(fs_err::read_to_string(&anchor).unwrap(), kept);
+    drafts_and_journal(&world);
+    // It does not stay in the store.
+    assert!(!stores.join(&store).join("outside").exists());
+}
+
 /// A process that has read the old journal would take the restored one for damaged.
 #[test]
 fn restore_does_not_replace_drafts_that_a_process_has_open() {
