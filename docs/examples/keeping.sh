@@ -20,6 +20,7 @@ says "nothing is different" "$out"
 run 0 backup runs.tar
 says "2 runs in runs.tar" "$out"
 is $'manifest.json\nmoothall.db' "$(tar --list --file runs.tar)"
+is 600 "$(stat --format %a runs.tar)"
 run 2 restore runs.tar
 says "there are runs in" "$err"
 run 0 restore runs.tar --into elsewhere
@@ -27,6 +28,21 @@ says "restored 2 runs of" "$out"
 sed 's/Helix/HELIX/' runs.tar >changed.tar
 run 2 restore changed.tar --into nowhere
 says "it was damaged or changed" "$err"
+
+# A drill: drafts and the audit journal are in the backup, too.
+mkdir workspace
+echo "all:" >workspace/Makefile
+run 0 draft request Makefile --task t1 --workspace workspace --json
+run 0 audit verify --workspace workspace
+before=$out
+run 0 backup all.tar
+says "2 runs and the drafts of 1 workspace in all.tar" "$out"
+mv "$HOME/.local" "$HOME/lost"
+run 0 restore all.tar
+run 0 runs
+run 0 draft list --all --workspace workspace
+run 0 audit verify --workspace workspace
+is "$before" "$out"
 
 # Old runs: told first, then deleted.
 run 0 runs prune --older-than 0s --keep 1 --dry-run

@@ -13,7 +13,7 @@ use moothall_core::sandbox::{
 use moothall_sandbox::image::{Image, ImageStore};
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::microvm::{AccelChoice, MicroVm, MicroVmOptions};
-use moothall_sandbox::oci::{Oci, OciOptions};
+use moothall_sandbox::oci::{Oci, OciOptions, UserNamespace};
 use moothall_sandbox::{
     Engine, EngineFuture, EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, Record,
     Registry, Sandboxes, Spec, Vessel,
@@ -91,6 +91,7 @@ impl World {
                 guest: guest.clone(),
                 registry: registry.clone(),
                 state: folder.path().join("oci"),
+                user_namespace: UserNamespace::Private,
             })?))
         };
         let (runsc, runc) = (oci(EngineName::Runsc)?, oci(EngineName::Runc)?);

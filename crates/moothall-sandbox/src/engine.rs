@@ -43,6 +43,12 @@ pub trait Engine: Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The same engine with the host's user ids, for a host on which ids of their own do not work;
+    /// nothing where this engine has none.
+    fn without_user_namespace(&self) -> Option<Arc<dyn Engine>> {
+        None
+    }
+
     /// The memory of the host that one sandbox of this kind may take, for budgets.
     fn footprint_bytes(&self, spec: &Spec) -> u64;
 

@@ -14,7 +14,7 @@ use crate::jail::JailCommand;
 #[cfg(target_os = "linux")]
 use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
 #[cfg(target_os = "linux")]
-use crate::oci::{Oci, OciOptions};
+use crate::oci::{Oci, OciOptions, UserNamespace};
 use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::registry::boot_id;
 use crate::sandboxes::{Policy, ProbedEngine, choose};
@@ -104,6 +104,7 @@ impl Host {
                     guest,
                     registry,
                     state: self.options.state.join("oci"),
+                    user_namespace: UserNamespace::Private,
                 })?)
             }
         })
@@ -157,8 +158,27 @@ impl Host {
         })
     }
 
-    /// Tries an engine out, whatever was found out before, and keeps what was found out now.
+    /// Tries an engine out, whatever was found out before, and keeps what was found out now. Where user
+    /// ids of its own do not work, it is tried without; its version says so.
     pub async fn try_out(
+        &self,
+        engine: Arc<dyn Engine>,
+        image: &str,
+    ) -> Result<ProbedEngine, SandboxError> {
+        let plain = engine.without_user_namespace();
+        let found = self.try_once(engine, image).await;
+        let works = found.as_ref().is_ok_and(|found| found.report.faults().is_empty());
+        match plain {
+            Some(plain) if !works => {
+                let engine = plain.name();
+                tracing::warn!(%engine, "containers cannot have user ids of their own here");
+                self.try_once(plain, image).await
+            }
+            _ => found,
+        }
+    }
+
+    async fn try_once(
         &self,
         engine: Arc<dyn Engine>,
         image: &str,
@@ -176,12 +196,18 @@ impl Host {
         engine: Arc<dyn Engine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
-        let key = self.probe_key(engine.as_ref(), self.images.find(image)?.sha256);
-        let kept = fs::read(self.probe_file(engine.name())).ok().and_then(|bytes| {
-            serde_json::from_slice::<KeptProbe>(&bytes).ok().filter(|kept| kept.key == key)
-        });
-        match kept {
-            Some(kept) => Ok(ProbedEngine { engine, report: kept.report }),
+        let image_sha256 = self.images.find(image)?.sha256;
+        let kept = fs::read(self.probe_file(engine.name())).ok();
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<KeptProbe>(&bytes).ok());
+        let is_for = |engine: &Arc<dyn Engine>, kept: &KeptProbe| {
+            kept.key == self.probe_key(engine.as_ref(), image_sha256)
+        };
+        let Some(kept) = kept else { return self.try_out(engine, image).await };
+        if is_for(&engine, &kept) {
+            return Ok(ProbedEngine { engine, report: kept.report });
+        }
+        match engine.without_user_namespace().filter(|plain| is_for(plain, &kept)) {
+            Some(plain) => Ok(ProbedEngine { engine: plain, report: kept.report }),
             None => self.try_out(engine, image).await,
         }
     }

@@ -30,6 +30,7 @@ mod probe;
 #[cfg(target_os = "linux")]
 mod raw;
 mod registry;
+mod runtime_version;
 mod sandboxes;
 mod session;
 #[cfg(target_os = "linux")]
@@ -47,5 +48,6 @@ pub use crate::named::{NamedSandboxes, Visit};
 pub use crate::pool::PoolOptions;
 pub use crate::probe::{ProbeReport, probe};
 pub use crate::registry::{Container, Leaves, ProcessId, Record, RecordGuard, Registry};
+pub use crate::runtime_version::version_warning;
 pub use crate::sandboxes::{Policy, ProbedEngine, Sandboxes, SharedKernel, choose};
 pub use crate::session::{Listener, Session};

@@ -12,10 +12,12 @@ mod bundle;
 mod cgroup;
 mod runtime;
 mod seccomp;
+mod user_namespace;
 mod vessel;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -31,6 +33,8 @@ use self::bundle::{AGENT, Bundle, Kernel, MOUNT_POINTS};
 use self::cgroup::{Cgroups, Controller};
 pub(crate) use self::runtime::program;
 use self::runtime::{Kind, Runtime};
+pub use self::user_namespace::UserNamespace;
+use self::user_namespace::{IdRange, UserNamespaceSupport};
 use self::vessel::OciEnd;
 use crate::image::ImageStore;
 use crate::{
@@ -59,6 +63,8 @@ pub struct OciOptions {
     /// A folder for bundles and the runtimes' state. Its path should be short: runsc has a socket
     /// in it, and a socket's path has at most 107 bytes.
     pub state: PathBuf,
+    /// Whether containers have user ids of their own.
+    pub user_namespace: UserNamespace,
 }
 
 /// Starts containers.
@@ -69,6 +75,10 @@ pub struct Oci(Arc<Inner>);
 struct Inner {
     options: OciOptions,
     runtime: Runtime,
+    /// The runtime's version, and whose user ids containers have.
+    version: String,
+    /// Nothing where containers have the host's user ids.
+    staging: Option<UserNamespaceSupport>,
     cgroups: Cgroups,
     /// The root file system of images that have none.
     bare_root: PathBuf,
@@ -98,7 +108,16 @@ impl Oci {
         let bare_root = options.state.join("bare");
         make_bare_root(&bare_root)
             .map_err(SandboxError::host("an empty root file system cannot be made"))?;
-        Ok(Self(Arc::new(Inner { options, runtime, cgroups, bare_root })))
+        let staging = match options.user_namespace {
+            UserNamespace::Private => UserNamespaceSupport::detect(kind),
+            UserNamespace::Host => None,
+        };
+        let version = match (kind.kernel(), &staging) {
+            (Kernel::Gvisor, _) => runtime.version.clone(),
+            (Kernel::Host, Some(_)) => format!("{} (user namespace)", runtime.version),
+            (Kernel::Host, None) => format!("{} (no user namespace)", runtime.version),
+        };
+        Ok(Self(Arc::new(Inner { options, runtime, version, staging, cgroups, bare_root })))
     }
 }
 
@@ -108,7 +127,7 @@ impl Engine for Oci {
     }
 
     fn version(&self) -> &str {
-        &self.0.runtime.version
+        &self.0.version
     }
 
     fn class(&self) -> IsolationClass {
@@ -149,6 +168,13 @@ impl Engine for Oci {
             Kind::Runsc => true,
             Kind::Runc | Kind::Crun => false,
         }
+    }
+
+    fn without_user_namespace(&self) -> Option<Arc<dyn Engine>> {
+        self.0.staging.as_ref()?;
+        let user_namespace = UserNamespace::Host;
+        let plain = Self::new(OciOptions { user_namespace, ..self.0.options.clone() });
+        plain.ok().map(|plain| Arc::new(plain) as Arc<dyn Engine>)
     }
 
     fn start<'a>(&'a self, spec: &'a Spec, labels: &'a Labels) -> EngineFuture<'a, Vessel> {
@@ -224,9 +250,24 @@ impl Inner {
         let end = OciEnd::new(record, container, group.clone(), folder.clone());
 
         let resources = kind.resources(&spec.limits);
+        let staged = match &self.staging {
+            Some(staging) => {
+                let needed: [&Path; 4] = [root, agent, &self.options.state, &self.runtime.program];
+                let stage = staging.stage(&needed).ok_or_else(|| {
+                    self.failed("no folder can be covered for a user namespace".to_owned())
+                })?;
+                Some((staging.command(&stage, root, agent), stage.root(), stage.agent()))
+            }
+            None => None,
+        };
+        let (seen_root, seen_agent) = match &staged {
+            Some((_, root, agent)) => (root.as_path(), agent.as_path()),
+            None => (root, agent.as_path()),
+        };
         let bundle = Bundle {
-            root,
-            agent,
+            root: seen_root,
+            agent: seen_agent,
+            ids: staged.is_some().then(|| IdRange::of(&id)),
             limits: &spec.limits,
             resources: &resources,
             cgroups_path: &group.path,
@@ -251,9 +292,15 @@ impl Inner {
         };
         let ((stdin, to), (from, stdout)) =
             pipes().map_err(|error| SandboxError::host("no pipe can be made")(error.into()))?;
-        let mut command = Command::new("/bin/sh");
+        let mut command = match staged {
+            Some((command, _, _)) => command,
+            None => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", GATE, "moothall"]);
+                command
+            }
+        };
         command
-            .args(["-c", GATE, "moothall"])
             .arg(&self.runtime.program)
             .args(self.runtime.run(&state, &folder, &id))
             .env_clear()
@@ -309,6 +356,8 @@ fn make_bare_root(root: &Path) -> std::io::Result<()> {
     for folder in MOUNT_POINTS {
         fs::create_dir_all(root.join(folder))?;
     }
+    // Whatever the umask says: the users of a container are no users of the host.
+    fs::set_permissions(root, PermissionsExt::from_mode(0o755))?;
     let agent = root.join(AGENT.trim_start_matches('/'));
     fs::OpenOptions::new().create(true).append(true).open(agent)?;
     Ok(())

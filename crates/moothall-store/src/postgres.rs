@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use moothall_core::access::Excess;
 use moothall_core::consult::{Approval, Change};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
@@ -45,10 +46,11 @@ const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a request is made again that a restart of the server or a change of its primary broke.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The first pause before it is made again; each one is twice as long as the last.
+/// The first pause before it is made again; each one is twice as long as the last. A random part of at
+/// most its own length is added to each.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The longest pause.
+/// The longest pause, without the random part.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A connection that nobody needed for so long is given back: servers have few.
@@ -180,16 +182,26 @@ where
     Asked: Future<Output = Result<T, StoreError>>,
 {
     let deadline = Instant::now() + PATIENCE;
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = pauses();
     loop {
-        match ask().await {
-            Err(StoreError::Unreachable(_)) if Instant::now() + pause < deadline => {
+        match (ask().await, pauses.next()) {
+            (Err(StoreError::Unreachable(_)), Some(pause)) if Instant::now() + pause < deadline => {
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            answer => return answer,
+            (answer, _) => return answer,
         }
     }
+}
+
+/// The pauses between repeated requests, without end. Each is random within its range, so that processes
+/// that lost the same server do not all come back at the same moments.
+fn pauses() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::new()
+        .with_min_delay(FIRST_PAUSE)
+        .with_max_delay(LONGEST_PAUSE)
+        .without_max_times()
+        .with_jitter()
+        .build()
 }
 
 /// The id as the database knows it.

@@ -21,3 +21,17 @@ fn ids_are_found_by_any_beginning_that_an_id_can_have() {
         assert_eq!(range(nothing), None, "{nothing:?}");
     }
 }
+
+/// All workers once came back in step, and fell upon a server that had just started.
+#[test]
+fn workers_that_lost_the_same_server_come_back_at_different_moments() {
+    let pauses_of = |_| pauses().take(12).collect::<Vec<Duration>>();
+    let workers: Vec<Vec<Duration>> = (0..8).map(pauses_of).collect();
+    for (at, others) in (0..8).flat_map(|one| (0..one).map(move |other| (one, other))) {
+        assert_ne!(workers[at], workers[others]);
+    }
+    for (step, pause) in workers.iter().flat_map(|pauses| pauses.iter().enumerate()) {
+        let shortest = (FIRST_PAUSE * (1 << step)).min(LONGEST_PAUSE);
+        assert!((shortest..=shortest * 2).contains(pause), "{step}: {pause:?}");
+    }
+}

@@ -1,26 +1,29 @@
-//! The file that a backup is: a tar archive with a manifest and one database, and nothing else.
+//! The backup file: a tar archive with a manifest, the database, and one tar archive per draft store.
 //!
-//! Whoever unpacks it trusts nothing in it: names are compared and never used, sizes are those of
-//! the manifest, and every byte is hashed on its way.
+//! Nothing in an archive is trusted: names are compared with the few that can be there, sizes and
+//! hashes with the manifest.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, Builder, Entries, EntryType, Header};
 
-/// The number of this form. A reader that does not know it reads nothing.
-const FORMAT: u32 = 1;
+use crate::draft_backup::is_store_id;
+
+/// The format that is written. Format 1 holds one database and no drafts, and is still read.
+const FORMAT: u32 = 2;
 
 const MANIFEST: &str = "manifest.json";
 
 /// The database, in the archive and below a data folder.
 const DATABASE: &str = crate::local::FILE_NAME;
 
-/// The longest manifest that is read.
-const MAX_MANIFEST_BYTES: u64 = 64 * 1024;
+/// The longest manifest that is read: about 7,000 workspaces.
+const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -33,7 +36,7 @@ pub(crate) struct Manifest {
     pub(crate) made_by: String,
     /// When, in milliseconds since 1970.
     pub(crate) created_at_ms: u64,
-    /// How many runs there are.
+    /// How many runs the database holds; 0 where there is none.
     pub(crate) runs: u64,
     /// The files behind the manifest.
     files: Vec<Listed>,
@@ -46,62 +49,148 @@ struct Listed {
     sha256: String,
 }
 
-/// Packs a database.
+/// One file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ArchivePart {
+    /// The database with all runs.
+    Database,
+    /// The draft store with this id, as a tar archive.
+    DraftStore(String),
+}
+
+impl ArchivePart {
+    fn name(&self) -> String {
+        match self {
+            Self::Database => DATABASE.to_owned(),
+            Self::DraftStore(id) => format!("drafts/{id}.tar"),
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        if name == DATABASE {
+            return Some(Self::Database);
+        }
+        let id = name.strip_prefix("drafts/")?.strip_suffix(".tar")?;
+        is_store_id(id).then(|| Self::DraftStore(id.to_owned()))
+    }
+
+    /// Where the part is unpacked below a folder.
+    pub(crate) fn path_in(&self, folder: &Path) -> PathBuf {
+        match self {
+            Self::Database => folder.join(DATABASE),
+            Self::DraftStore(id) => folder.join(format!("{id}.tar")),
+        }
+    }
+}
+
+impl Manifest {
+    /// The files of the archive, in their order; an error where one cannot be part of a backup.
+    fn parts(&self) -> Result<Vec<(ArchivePart, &Listed)>> {
+        let mut parts: Vec<(ArchivePart, &Listed)> = Vec::new();
+        for listed in &self.files {
+            let part = ArchivePart::parse(&listed.name)
+                .filter(|part| self.format > 1 || *part == ArchivePart::Database)
+                .filter(|part| parts.iter().all(|(other, _)| other != part))
+                .ok_or_else(|| not_ours("its manifest lists something else"))?;
+            parts.push((part, listed));
+        }
+        if parts.is_empty() {
+            return Err(not_ours("its manifest lists nothing"));
+        }
+        Ok(parts)
+    }
+
+    pub(crate) fn has_database(&self) -> bool {
+        self.files.iter().any(|listed| listed.name == DATABASE)
+    }
+
+    /// The ids of the draft stores.
+    pub(crate) fn draft_stores(&self) -> Vec<String> {
+        let parts = self.files.iter().filter_map(|listed| ArchivePart::parse(&listed.name));
+        let ids = parts.filter_map(|part| match part {
+            ArchivePart::DraftStore(id) => Some(id),
+            ArchivePart::Database => None,
+        });
+        ids.collect()
+    }
+}
+
+/// Packs these files.
 pub(crate) fn write(
     to: impl Write,
-    database: &Path,
+    files: &[(ArchivePart, PathBuf)],
     runs: u64,
     created_at_ms: u64,
 ) -> Result<Manifest> {
-    let mut file = fs_err::File::open(database)?;
-    let (bytes, sha256) = copy(&mut file, &mut std::io::sink())?;
+    let list = |(part, path): &(ArchivePart, PathBuf)| -> Result<Listed> {
+        let (bytes, sha256) = copy(&mut fs_err::File::open(path)?, &mut std::io::sink())?;
+        Ok(Listed { name: part.name(), bytes, sha256 })
+    };
     let manifest = Manifest {
         format: FORMAT,
         made_by: format!("moothall {}", env!("CARGO_PKG_VERSION")),
         created_at_ms,
         runs,
-        files: vec![Listed { name: DATABASE.to_owned(), bytes, sha256 }],
+        files: files.iter().map(list).collect::<Result<_>>()?,
     };
     let text = format!("{:#}\n", serde_json::to_value(&manifest).map_err(std::io::Error::from)?);
+    if text.len() as u64 > MAX_MANIFEST_BYTES {
+        bail!("too many draft stores for one backup ({})", files.len());
+    }
     let mut archive = Builder::new(to);
     let seconds = created_at_ms / 1000;
     append(&mut archive, MANIFEST, text.len() as u64, seconds, text.as_bytes())?;
-    append(&mut archive, DATABASE, bytes, seconds, fs_err::File::open(database)?)?;
+    for ((_, path), listed) in files.iter().zip(&manifest.files) {
+        let file = fs_err::File::open(path)?;
+        append(&mut archive, &listed.name, listed.bytes, seconds, file)?;
+    }
     archive.into_inner()?.flush()?;
     Ok(manifest)
 }
 
-/// Unpacks the database into `database` and compares what comes with what the manifest promises.
-/// What was written so far is worth nothing where it fails.
-pub(crate) fn read(from: impl Read, database: &mut impl Write) -> Result<Manifest> {
+/// Reads what a backup says about itself, and nothing else of it.
+pub(crate) fn read_manifest(from: impl Read) -> Result<Manifest> {
     let mut archive = Archive::new(from);
-    // Raw: what would change the name or the size of the next entry is an entry that is refused.
+    manifest_of(&mut archive.entries()?.raw(true))
+}
+
+/// Unpacks every part into `folder` (see [`ArchivePart::path_in`]) and compares it with the manifest.
+/// On an error the unpacked files must not be used.
+pub(crate) fn read(from: impl Read, folder: &Path) -> Result<Manifest> {
+    let mut archive = Archive::new(from);
+    // Raw: an entry that would change the name or the size of the next one is refused.
     let mut entries = archive.entries()?.raw(true);
-    let mut manifest = String::new();
-    let entry = next(&mut entries, MANIFEST)?.ok_or_else(|| not_ours("it is empty"))?;
-    entry.take(MAX_MANIFEST_BYTES).read_to_string(&mut manifest)?;
-    let manifest = understand(&manifest)?;
-    let [listed] = &manifest.files[..] else {
-        return Err(not_ours("it should hold one database"));
-    };
-    if listed.name != DATABASE {
-        return Err(not_ours("it should hold one database"));
-    }
-    let mut entry = next(&mut entries, DATABASE)?.ok_or_else(|| changed("it ends early"))?;
-    if entry.size() != listed.bytes {
-        return Err(changed("the database has another size than it says"));
-    }
-    let (bytes, sha256) = copy(&mut entry, database)?;
-    if bytes != listed.bytes {
-        return Err(changed("it ends early"));
-    }
-    if sha256 != listed.sha256 {
-        return Err(changed("the database has another hash than it says"));
+    let manifest = manifest_of(&mut entries)?;
+    for (part, listed) in manifest.parts()? {
+        let name = &listed.name;
+        let mut entry = next(&mut entries, name)?.ok_or_else(|| changed("it ends early"))?;
+        if entry.size() != listed.bytes {
+            return Err(changed(&format!("the size of `{name}` is not the one in its manifest")));
+        }
+        let mut options = fs_err::OpenOptions::new();
+        let path = part.path_in(folder);
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+        let (bytes, sha256) = copy(&mut entry, &mut file)?;
+        if bytes != listed.bytes {
+            return Err(changed("it ends early"));
+        }
+        if sha256 != listed.sha256 {
+            return Err(changed(&format!("the hash of `{name}` is not the one in its manifest")));
+        }
+        file.sync_all()?;
     }
     if entries.next().is_some() {
-        return Err(changed("there is more in it than it says"));
+        return Err(changed("there is more in it than its manifest lists"));
     }
-    database.flush()?;
+    Ok(manifest)
+}
+
+fn manifest_of<R: Read>(entries: &mut Entries<'_, R>) -> Result<Manifest> {
+    let mut text = String::new();
+    let entry = next(entries, MANIFEST)?.ok_or_else(|| not_ours("it is empty"))?;
+    entry.take(MAX_MANIFEST_BYTES).read_to_string(&mut text)?;
+    let manifest = understand(&text)?;
+    manifest.parts()?;
     Ok(manifest)
 }
 
@@ -151,9 +240,9 @@ fn understand(manifest: &str) -> Result<Manifest> {
     }
     let unreadable = |_: serde_json::Error| not_ours("its manifest cannot be read");
     match serde_json::from_str::<Form>(manifest).map_err(unreadable)?.format {
-        FORMAT => serde_json::from_str(manifest).map_err(unreadable),
+        1..=FORMAT => serde_json::from_str(manifest).map_err(unreadable),
         other => {
-            bail!("it has format {other}, this program reads {FORMAT}: use a newer moothall")
+            bail!("it has format {other}, this version reads up to {FORMAT}: use a newer moothall")
         }
     }
 }

@@ -2,13 +2,27 @@ use super::*;
 
 const CONTENT: &[u8] = b"every run there is";
 
+const STORE: &str = "drafts/0123456789abcdef.tar";
+
 fn backup() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    let database = folder.path().join("copy");
-    fs_err::write(&database, CONTENT).unwrap();
+    let parts = [
+        (ArchivePart::Database, CONTENT),
+        (ArchivePart::DraftStore("0123456789abcdef".to_owned()), b"every draft there is"),
+    ];
+    let parts = parts.map(|(part, content)| {
+        let path = part.path_in(folder.path());
+        fs_err::write(&path, content).unwrap();
+        (part, path)
+    });
     let mut packed = Vec::new();
-    write(&mut packed, &database, 3, 1_763_000_000_000).unwrap();
+    write(&mut packed, &parts, 3, 1_763_000_000_000).unwrap();
     packed
+}
+
+/// Unpacks into a folder that is gone afterwards.
+fn unpack(packed: &[u8]) -> Result<Manifest> {
+    read(packed, tempfile::tempdir().unwrap().path())
 }
 
 /// An archive of these entries: kind, name, content.
@@ -26,11 +40,13 @@ fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-fn manifest(content: &[u8]) -> Vec<u8> {
-    let (bytes, sha256) = copy(&mut &content[..], &mut std::io::sink()).unwrap();
+/// The manifest of an archive with these files, all with the same content.
+fn manifest(format: u32, names: &[&str]) -> Vec<u8> {
+    let (bytes, sha256) = copy(&mut &CONTENT[..], &mut std::io::sink()).unwrap();
+    let list = |name| serde_json::json!({ "name": name, "bytes": bytes, "sha256": sha256 });
     serde_json::json!({
-        "format": 1, "made_by": "moothall 0.1.0", "created_at_ms": 0, "runs": 0,
-        "files": [{ "name": "moothall.db", "bytes": bytes, "sha256": sha256 }],
+        "format": format, "made_by": "moothall 0.1.0", "created_at_ms": 0, "runs": 0,
+        "files": names.iter().map(list).collect::<Vec<_>>(),
     })
     .to_string()
     .into_bytes()
@@ -38,28 +54,34 @@ fn manifest(content: &[u8]) -> Vec<u8> {
 
 #[track_caller]
 fn refused(packed: &[u8]) -> String {
-    read(packed, &mut Vec::new()).unwrap_err().to_string()
+    unpack(packed).unwrap_err().to_string()
 }
 
 #[test]
 fn what_was_packed_comes_out_as_it_was() {
-    let mut content = Vec::new();
-    let manifest = read(&backup()[..], &mut content).unwrap();
-    assert_eq!(content, CONTENT);
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = read(&backup()[..], folder.path()).unwrap();
+    let content = |part: ArchivePart| fs_err::read(part.path_in(folder.path())).unwrap();
+    assert_eq!(content(ArchivePart::Database), CONTENT);
+    let store = ArchivePart::DraftStore("0123456789abcdef".to_owned());
+    assert_eq!(content(store), b"every draft there is");
+    let listed = |name: &str, content: &[u8]| Listed {
+        name: name.to_owned(),
+        bytes: content.len() as u64,
+        sha256: moothall_core::Sha256Hex::of(content).to_string(),
+    };
     assert_eq!(
         manifest,
         Manifest {
-            format: 1,
+            format: 2,
             made_by: format!("moothall {}", env!("CARGO_PKG_VERSION")),
             created_at_ms: 1_763_000_000_000,
             runs: 3,
-            files: vec![Listed {
-                name: "moothall.db".to_owned(),
-                bytes: 18,
-                sha256: moothall_core::Sha256Hex::of(CONTENT).to_string(),
-            }],
+            files: vec![listed("moothall.db", CONTENT), listed(STORE, b"every draft there is")],
         }
     );
+    assert_eq!(read_manifest(&backup()[..]).unwrap(), manifest);
+    assert_eq!(manifest.draft_stores(), ["0123456789abcdef"]);
 }
 
 #[test]
@@ -72,18 +94,30 @@ fn byte_that_is_changed_in_what_counts_is_found() {
         assert!(refused(&changed).starts_with("it was damaged or changed"), "{at}");
     }
     for length in [0, 100, 600, 1_500, place(CONTENT) + 5] {
-        read(&good[..length], &mut Vec::new()).unwrap_err();
+        unpack(&good[..length]).unwrap_err();
     }
 }
 
 #[test]
 fn names_links_and_more_than_there_should_be_are_refused() {
     use EntryType as Kind;
-    let listed = manifest(CONTENT);
+    let listed = manifest(1, &[DATABASE]);
     let first = (Kind::Regular, MANIFEST, &listed[..]);
     let good = (Kind::Regular, DATABASE, CONTENT);
-    assert!(read(&packed(&[first, good])[..], &mut Vec::new()).is_ok());
-    let cases: Vec<Vec<(EntryType, &str, &[u8])>> = vec![
+    assert!(unpack(&packed(&[first, good])).is_ok());
+    let both = manifest(2, &[DATABASE, STORE]);
+    let both = (Kind::Regular, MANIFEST, &both[..]);
+    let store = (Kind::Regular, STORE, CONTENT);
+    assert!(unpack(&packed(&[both, good, store])).is_ok());
+    let odd = [
+        manifest(1, &[DATABASE, STORE]),
+        manifest(2, &[DATABASE, DATABASE]),
+        manifest(2, &["drafts/../../../etc/x.tar"]),
+        manifest(2, &["drafts/0123456789ABCDEF.tar"]),
+        manifest(2, &[]),
+    ];
+    let odd = odd.each_ref().map(|odd| (Kind::Regular, MANIFEST, &odd[..]));
+    let mut cases: Vec<Vec<(EntryType, &str, &[u8])>> = vec![
         vec![good, first],
         vec![first],
         vec![first, (Kind::Regular, "../moothall.db", CONTENT)],
@@ -96,16 +130,19 @@ fn names_links_and_more_than_there_should_be_are_refused() {
         vec![first, good, good],
         vec![first, (Kind::Regular, DATABASE, b"something else ...")],
         vec![(Kind::Regular, MANIFEST, b"{}"), good],
-        vec![(Kind::Regular, MANIFEST, &[b' '; 100_000]), good],
+        vec![(Kind::Regular, MANIFEST, &[b' '; 2_000_000]), good],
+        vec![both, good],
+        vec![both, store, good],
     ];
+    cases.extend(odd.map(|odd| vec![odd, good, store]));
     let told: Vec<String> = cases.iter().map(|entries| refused(&packed(entries))).collect();
     insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
 fn newer_form_is_not_called_damaged() {
-    let newer = br#"{ "format": 2 }"#;
+    let newer = br#"{ "format": 3 }"#;
     let told = refused(&packed(&[(EntryType::Regular, MANIFEST, newer)]));
-    assert_eq!(told, "it has format 2, this program reads 1: use a newer moothall");
+    assert_eq!(told, "it has format 3, this version reads up to 2: use a newer moothall");
     assert_eq!(refused(b"Dear diary"), "it is no backup of moothall: it is not a tar archive");
 }

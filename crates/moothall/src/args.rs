@@ -146,9 +146,9 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Show what is different between two consultations: moves, scores, facts, gaps
     Diff(DiffArgs),
-    /// Write all runs into one file, while they go on
+    /// Write all runs, drafts and audit journals into one file
     Backup(BackupArgs),
-    /// Bring the runs of a backup back
+    /// Restore the runs and drafts of a backup
     Restore(RestoreArgs),
     /// Make, list and take back the tokens with which others call a server
     #[command(subcommand)]

@@ -5,8 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::{FileRef, GuestPath};
+use serde::Serialize;
 
 use crate::error::CliError;
+use crate::terminal::{self, YELLOW};
 
 /// The most bytes of one input.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
@@ -46,23 +48,65 @@ pub(crate) fn references(files: &BTreeMap<GuestPath, Vec<u8>>) -> BTreeMap<Guest
     files.iter().map(|(path, bytes)| (path.clone(), FileRef::of(bytes))).collect()
 }
 
-/// Writes what a program left behind below a folder, and returns the paths. Names were chosen by the
-/// program: they cannot leave the folder, a link that stands in the way is not followed, nothing that
-/// exists is replaced, and no hidden file is made, because tools act upon those (`.git`, `.env`).
+/// The files of a program that were written, and those that were not.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenFiles {
+    pub(crate) written: Vec<PathBuf>,
+    pub(crate) left_out: Vec<SkippedFile>,
+}
+
+/// A file that was not written because of its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct SkippedFile {
+    pub(crate) path: GuestPath,
+    pub(crate) reason: &'static str,
+}
+
+impl WrittenFiles {
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.written.extend(more.written);
+        self.left_out.extend(more.left_out);
+    }
+
+    /// Names every file that was not written on standard error.
+    pub(crate) fn note_left_out(&self) {
+        for SkippedFile { path, reason } in &self.left_out {
+            let path: String = path.as_str().escape_debug().collect();
+            terminal::note(&format!("{YELLOW}not written: `{path}`: {reason}{YELLOW:#}\n"));
+        }
+    }
+}
+
+/// Why a file of a program is not written: tools act upon hidden files (`.git`, `.env`), take a
+/// leading `-` for an option, and a reader does not see what is invisible.
+fn refused_name(path: &GuestPath) -> Option<&'static str> {
+    let any = |is_odd: fn(&str) -> bool| path.parts().any(is_odd);
+    if any(|part| part.starts_with('.')) {
+        Some("hidden files are not written")
+    } else if any(|part| part.starts_with('-')) {
+        Some("a name that begins with `-` looks like an option")
+    } else if any(|part| part.chars().any(terminal::is_invisible)) {
+        Some("its name has invisible characters")
+    } else {
+        None
+    }
+}
+
+/// Writes what a program left behind below a folder. Names were chosen by the program: they cannot
+/// leave the folder, a link that stands in the way is not followed, and nothing that exists is
+/// replaced. Files with odd names are left out, and all others are written.
 pub(crate) fn write(
     folder: &Path,
     files: &BTreeMap<GuestPath, Vec<u8>>,
-) -> Result<Vec<PathBuf>, CliError> {
+) -> Result<WrittenFiles, CliError> {
     let unwritable = |error: std::io::Error| {
         CliError::failed("a file of the program cannot be written").with_source(error)
     };
-    let mut written = Vec::new();
+    let mut done = WrittenFiles::default();
     for (path, bytes) in files {
-        if path.parts().any(|part| part.starts_with('.')) {
-            return Err(CliError::failed(format!(
-                "the program left the hidden file `{path}`, and hidden files are not written"
-            ))
-            .with_hint("`moothall show RUN --json` lists every file with its hash"));
+        if let Some(reason) = refused_name(path) {
+            done.left_out.push(SkippedFile { path: path.clone(), reason });
+            continue;
         }
         let mut target = folder.to_owned();
         fs_err::create_dir_all(&target).map_err(unwritable)?;
@@ -89,9 +133,9 @@ pub(crate) fn write(
             }
         })?;
         file.write_all(bytes).map_err(unwritable)?;
-        written.push(target);
+        done.written.push(target);
     }
-    Ok(written)
+    Ok(done)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ fn what_a_program_left_stands_below_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/out");
     let written = write(&out, &files(&["a.txt", "deep/b.txt"])).unwrap();
-    assert_eq!(written, [out.join("a.txt"), out.join("deep/b.txt")]);
+    assert_eq!(written.written, [out.join("a.txt"), out.join("deep/b.txt")]);
+    assert_eq!(written.left_out, []);
     assert_eq!(fs_err::read(out.join("deep/b.txt")).unwrap(), b"deep/b.txt");
 }
 
@@ -36,10 +37,26 @@ fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
     assert_eq!(error.hint.as_deref(), Some("choose an empty folder, or remove the file first"));
     assert_eq!(fs_err::read_to_string(folder.path().join("Makefile")).unwrap(), "mine");
     for name in [".git/config", "deep/.env"] {
-        let error = write(folder.path(), &files(&[name])).unwrap_err();
-        assert!(error.message.contains("hidden"), "{error}");
+        let done = write(folder.path(), &files(&[name])).unwrap();
+        assert_eq!(done.left_out[0].reason, "hidden files are not written");
+        assert_eq!(done.written, [""; 0].map(PathBuf::from));
     }
     assert!(!folder.path().join(".git").exists());
+}
+
+/// One such name once ended the writing of all others.
+#[test]
+fn odd_names_are_left_out_and_all_others_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = ["-rf", "..x", ".\u{200b}", "a/-f", "b/.x/c", "no\u{200b}width", "tu\u{202e}rn"];
+    let plain = ["good", "a-b", "deep/er", "\u{e9}t\u{e9}", "zz"];
+    let done = write(folder.path(), &files(&[&odd[..], &plain].concat())).unwrap();
+    let left_out: Vec<&str> = done.left_out.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(left_out, odd);
+    assert_eq!(done.written.len(), plain.len());
+    for name in plain {
+        assert_eq!(fs_err::read_to_string(folder.path().join(name)).unwrap(), name);
+    }
 }
 
 #[test]

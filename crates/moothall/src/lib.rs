@@ -8,6 +8,7 @@ mod commands;
 pub mod config;
 mod context;
 mod database;
+mod draft_backup;
 pub mod error;
 mod filings;
 pub mod folders;

@@ -187,6 +187,23 @@ pub(crate) fn harmless_line(text: &str) -> String {
     replace(text, |c| c.is_control() || turns_text(c))
 }
 
+/// Whether a character has no width, or changes how the text around it is shown.
+pub(crate) fn is_invisible(c: char) -> bool {
+    turns_text(c)
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200d}'
+                | '\u{2028}'..='\u{2029}'
+                | '\u{2060}'..='\u{2065}'
+                | '\u{206a}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
 fn replace(text: &str, harmful: impl Fn(char) -> bool) -> String {
     text.chars().map(|c| if harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::cgroup::{Cgroups, Controller};
 use super::seccomp;
+use super::user_namespace::IdRange;
 
 /// The agent, as it is found in a root file system. The image has an empty file there to mount it on:
 /// a runtime that had to make one would write to the image.
@@ -74,6 +75,8 @@ pub(super) struct Bundle<'a> {
     pub(super) cgroups_path: &'a str,
     /// Whose system calls it makes.
     pub(super) kernel: Kernel,
+    /// Its user ids on the host; none where they are the host's own.
+    pub(super) ids: Option<IdRange>,
 }
 
 /// Which kernel a sandbox's programs talk to.
@@ -156,6 +159,13 @@ impl Bundle<'_> {
                 "readonlyPaths": READ_ONLY,
             },
         });
+        if let Some(ids) = self.ids {
+            if let Some(namespaces) = config["linux"]["namespaces"].as_array_mut() {
+                namespaces.push(json!({ "type": "user" }));
+            }
+            config["linux"]["uidMappings"] = ids.mappings();
+            config["linux"]["gidMappings"] = ids.mappings();
+        }
         if self.kernel == Kernel::Gvisor {
             // When the memory is used up, the host's kernel shall take gVisor's: that ends
             // everything. It would take the process that holds a program's memory for it, and

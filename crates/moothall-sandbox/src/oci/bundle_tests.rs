@@ -1,6 +1,10 @@
 use super::*;
 
 fn config(kernel: Kernel) -> Value {
+    config_with(kernel, None)
+}
+
+fn config_with(kernel: Kernel, ids: Option<IdRange>) -> Value {
     let resources = Resources { memory_bytes: 268_435_456, pids: 65, cpu_quota: 50_000 };
     let bundle = Bundle {
         root: Path::new("/images/x/root"),
@@ -9,6 +13,7 @@ fn config(kernel: Kernel) -> Value {
         resources: &resources,
         cgroups_path: "/moothall/x",
         kernel,
+        ids,
     };
     let mut config = bundle.config(&Cgroups::of_first_kind());
     // It has tests of its own.
@@ -29,6 +34,20 @@ fn has_gvisor_count_processes_and_die_first_when_memory_runs_out() {
     let limits = expected["process"]["rlimits"].as_array_mut().unwrap();
     limits.push(json!({ "type": "RLIMIT_NPROC", "hard": 63, "soft": 63 }));
     assert_eq!(config(Kernel::Gvisor), expected);
+}
+
+#[test]
+fn root_inside_is_an_id_outside_that_owns_nothing() {
+    let mut expected = config(Kernel::Host);
+    let namespaces = expected["linux"]["namespaces"].as_array_mut().unwrap();
+    namespaces.push(json!({ "type": "user" }));
+    let found = config_with(Kernel::Host, Some(IdRange::of("mh1")));
+    for map in ["uidMappings", "gidMappings"] {
+        let host_id = found["linux"][map][0]["hostID"].as_u64().unwrap();
+        assert!(host_id >= 0x7000_0000, "{host_id}");
+        expected["linux"][map] = json!([{ "containerID": 0, "hostID": host_id, "size": 65_536 }]);
+    }
+    assert_eq!(found, expected);
 }
 
 #[test]

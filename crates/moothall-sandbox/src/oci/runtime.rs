@@ -8,13 +8,11 @@ use moothall_core::sandbox::{IsolationClass, Limits};
 
 use super::bundle::{Kernel, Resources};
 use super::cgroup::{Cgroups, Controller};
+use crate::runtime_version::{RUNSC_MINIMUM, release_date};
 use crate::{EngineName, SandboxError};
 
 /// Folders that are looked at beside those of `PATH`: a user's path need not hold root's programs.
 const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-
-/// The first version of runsc whose `systrap` platform and flags we know.
-const SYSTRAP: u32 = 20_240_729;
 
 /// gVisor's own memory, which its program's limit does not count: measured 54 MB.
 const GVISOR_BYTES: u64 = 60 << 20;
@@ -170,7 +168,7 @@ impl Runtime {
     fn flags(&self) -> &'static [&'static str] {
         match self.kind {
             Kind::Runc | Kind::Crun => &[],
-            Kind::Runsc if self.date() < SYSTRAP => &["--platform=ptrace", "--network=none"],
+            Kind::Runsc if self.date() < RUNSC_MINIMUM => &["--platform=ptrace", "--network=none"],
             Kind::Runsc => &[
                 "--platform=systrap",
                 "--network=none",
@@ -187,8 +185,7 @@ impl Runtime {
 
     /// The day of a version such as `release-20240729.0`; versions without one are new.
     fn date(&self) -> u32 {
-        let digits = self.version.split(|c: char| !c.is_ascii_digit());
-        digits.filter(|part| part.len() == 8).find_map(|part| part.parse().ok()).unwrap_or(u32::MAX)
+        release_date(&self.version).unwrap_or(u32::MAX)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use moothall_core::sandbox::{Exit, LimitName, Limits, Output};
 use moothall_sandbox::image::ImageStore;
-use moothall_sandbox::oci::{Oci, OciOptions};
+use moothall_sandbox::oci::{Oci, OciOptions, UserNamespace};
 use moothall_sandbox::{Engine as _, EngineName, Registry, SandboxError, Spec};
 
 use self::ends::{
@@ -135,6 +135,48 @@ except (PermissionError, ProcessLookupError):
         _ => expected.to_owned(),
     };
     assert_eq!(printed(&execution), expected);
+}
+
+/// The agent was once the host's root, and programs were the host's user 1000.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_of_a_runc_container_are_no_users_of_the_host() {
+    let world = World::of(EngineName::Runc).unwrap();
+    assert!(world.engine.version().ends_with(" (user namespace)"), "{}", world.engine.version());
+    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
+    let agents = processes(lease.name());
+    assert!(!agents.is_empty());
+    for agent in agents {
+        let status = fs_err::read_to_string(format!("/proc/{agent}/status")).unwrap();
+        let ids =
+            status.lines().filter(|line| line.starts_with("Uid:") || line.starts_with("Gid:"));
+        let ids: Vec<u32> = ids
+            .flat_map(|line| line.split_whitespace().skip(1))
+            .map(|id| id.parse().unwrap())
+            .collect();
+        assert_eq!(ids.len(), 8, "{status}");
+        assert!(ids.iter().all(|id| *id >= 0x7000_0000), "{status}");
+    }
+    drop(lease);
+    let program = "
+print(open('/proc/self/uid_map').read().split()[1], open('/proc/self/gid_map').read().split()[1])";
+    let execution = world.run(program).await;
+    let maps: Vec<u32> = printed(&execution).split(' ').map(|id| id.parse().unwrap()).collect();
+    assert!(maps.iter().all(|first| *first >= 0x7000_0000), "{maps:?}");
+    assert!(execution.attestation.engine_version.ends_with(" (user namespace)"));
+}
+
+/// A host that has no user namespaces, or forbids them, still has containers, and they say so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runc_container_without_a_user_namespace_says_so() {
+    let world = World::of(EngineName::Runc).unwrap();
+    let plain = world.engine.without_user_namespace().unwrap();
+    assert!(plain.version().ends_with(" (no user namespace)"), "{}", plain.version());
+    assert!(plain.without_user_namespace().is_none());
+    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let vessel = plain.start(&spec, &world.labels()).await.unwrap();
+    drop(vessel);
+    wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
 }
 
 async fn refuses_calls_that_no_program_needs(world: World) {
@@ -399,6 +441,7 @@ async fn tells_why_it_cannot_start(world: World) {
         guest,
         registry,
         state: folder.join("state"),
+        user_namespace: UserNamespace::Private,
     };
     let engine = Oci::new(options).unwrap();
     let spec = Spec { image: "python".to_owned(), limits: Limits::default() };

@@ -10,7 +10,7 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
 
-use super::{database_error, primary_code};
+use super::{copy, database_error, primary_code};
 use crate::StoreError;
 
 /// "Moot" in ASCII, as `v1.sql` writes it.
@@ -116,6 +116,15 @@ pub(super) async fn prepare_connection(
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
     // Again: another process may have been faster.
     let version = recognise(path, &mut transaction).await?;
+    if version > 0 && version < newest() {
+        let copy = copy::keep_old_format(path, version).await?;
+        tracing::info!(
+            copy = %copy.display(),
+            old_format = version,
+            new_format = newest(),
+            "upgrading the format of the database; a copy of the old one is kept",
+        );
+    }
     for (from, script) in (0..).zip(MIGRATIONS).skip_while(|(from, _)| *from < version) {
         sqlx::raw_sql(*script).execute(&mut *transaction).await.map_err(database_error)?;
         let mark = format!("PRAGMA user_version = {}", from + 1);

@@ -273,6 +273,52 @@ async fn runs_of_before_there_were_teams_are_local() {
     assert_eq!(SqliteStore::check_copy(&place.path()).await.unwrap(), 1);
 }
 
+/// The names in the folder of a database, without those that SQLite makes while it is open.
+fn names_beside(path: &Path) -> Vec<String> {
+    let entries = fs_err::read_dir(path.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm")).collect();
+    names.sort();
+    names
+}
+
+/// An upgrade that goes wrong once left nothing to go back to.
+#[tokio::test]
+async fn upgrade_keeps_a_copy_of_the_old_format_beside_the_file() {
+    let place = SqlitePlace::new();
+    fs_err::create_dir_all(place.path().parent().unwrap()).unwrap();
+    execute(&place.path(), FORMAT_3).await;
+    let name = place.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let copy = format!("{name}.format-3");
+    // Two at once: one of them upgrades.
+    let path = place.path();
+    let (first, second) = tokio::join!(SqliteStore::open(&path), SqliteStore::open(&path));
+    first.unwrap().close().await;
+    second.unwrap().close().await;
+    assert_eq!(names_beside(&place.path()), [name.clone(), copy.clone()]);
+    let path = place.path().with_file_name(&copy);
+    assert_eq!(mode(&path), 0o600);
+    // Put back, it is the old file, and is upgraded again. The first copy stays.
+    fs_err::rename(&path, place.path()).unwrap();
+    fs_err::write(&path, "not to be replaced").unwrap();
+    let store = SqliteStore::open(&place.path()).await.unwrap();
+    assert_eq!(store.run(&run_id(1)).await.unwrap().unwrap().title, "old");
+    store.close().await;
+    let second = format!("{copy}.2");
+    assert_eq!(names_beside(&place.path()), [name, copy, second]);
+    assert_eq!(fs_err::read(&path).unwrap(), b"not to be replaced");
+}
+
+#[tokio::test]
+async fn no_copy_is_made_where_nothing_is_upgraded() {
+    let place = SqlitePlace::new();
+    for _ in 0..2 {
+        SqliteStore::open(&place.path()).await.unwrap().close().await;
+    }
+    assert_eq!(names_beside(&place.path()).len(), 1);
+}
+
 #[tokio::test]
 async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
     let place = SqlitePlace::new();

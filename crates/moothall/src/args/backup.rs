@@ -1,4 +1,4 @@
-//! Commands that keep runs safe.
+//! Arguments of `backup` and `restore`.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,11 @@ use clap::Args;
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
-  moothall backup runs.tar
-  tar --list --verbose --file runs.tar";
+  moothall backup all.tar
+  tar --list --verbose --file all.tar
+
+The file holds the signing keys of audit journals and all prompts and answers: keep it private. Runs in
+PostgreSQL are not in it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_EXAMPLES)]
@@ -22,8 +25,8 @@ pub(crate) struct BackupArgs {
 
 const RESTORE_EXAMPLES: &str = "\
 Examples:
-  moothall restore runs.tar
-  moothall restore runs.tar --into /tmp/look && MOOTHALL_DATA_DIR=/tmp/look moothall runs";
+  moothall restore all.tar
+  moothall restore all.tar --into /tmp/look && MOOTHALL_DATA_DIR=/tmp/look moothall runs";
 
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
@@ -31,10 +34,10 @@ pub(crate) struct RestoreArgs {
     /// The backup
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Data folder to restore the runs into [default: the one in use]
+    /// Data folder to restore into [default: the one in use]
     #[arg(long, value_name = "DIR")]
     pub(crate) into: Option<PathBuf>,
-    /// Move the runs that are there aside, under a name with the time
+    /// Move existing runs and drafts aside, under a name with the time
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON

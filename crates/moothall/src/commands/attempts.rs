@@ -1,12 +1,13 @@
 //! The attempts of a run, gathered from its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use moothall_core::reflexion::{Attempted, read_program};
 use moothall_core::sandbox::{FileRef, GuestPath};
 use moothall_core::view::{Attempt, CodeView};
 use moothall_core::{Conclusion, EffectResult};
 use moothall_engine::RunRecord;
+use moothall_sandbox::version_warning;
 use serde_json::{Value, json};
 
 /// All attempts of a run, the first one first.
@@ -47,6 +48,15 @@ pub(super) fn attempted(record: &RunRecord) -> Option<&Attempted> {
         | Conclusion::NotPassed(attempted) => Some(attempted),
         _ => None,
     }
+}
+
+/// What is known to be open in the versions of the engines that the programs ran in.
+pub(super) fn isolation_warnings(record: &RunRecord) -> BTreeSet<String> {
+    let executed = record.journal.values().filter_map(|entry| match &entry.result {
+        EffectResult::Executed(execution) => Some(&execution.attestation),
+        _ => None,
+    });
+    executed.filter_map(|one| version_warning(&one.engine, &one.engine_version)).collect()
 }
 
 /// Files that the last program left, whether the run has ended or not.

@@ -6,8 +6,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
-use moothall_sandbox::{EngineName, ProbeReport, ProbedEngine, SandboxError, choose};
+use moothall_sandbox::{
+    EngineName, Host, ProbeReport, ProbedEngine, SandboxError, choose, version_warning,
+};
 use moothall_server::wire::{Doctor, EngineRow, RunsKept, WayAroundRow};
+use serde_json::json;
 
 use self::clients::{WayAround, ways_around};
 use super::{Interruptible, block_on};
@@ -23,23 +26,68 @@ use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
 /// The image that probes run in.
 const IMAGE: &str = "python";
 
+/// The parts of a machine that [`DoctorProblem`]s are about.
+const SANDBOXES: &str = "sandboxes";
+const RUNS: &str = "runs";
+
+/// Something that is needed and missing.
+struct DoctorProblem {
+    part: String,
+    words: String,
+    error: CliError,
+}
+
+impl DoctorProblem {
+    fn new(part: &str, error: CliError) -> Self {
+        Self { part: part.to_owned(), words: error.words(), error }
+    }
+
+    /// In the sandbox's own words: no program was to be run.
+    fn of_sandbox(part: &str, error: SandboxError) -> Self {
+        let words = error.to_string();
+        Self { part: part.to_owned(), words, error: isolation::failure(error) }
+    }
+}
+
 /// Where runs are kept.
 enum RunsIn {
     File(PathBuf),
-    Database { place: String, tls: &'static str, server: String },
+    Database {
+        place: String,
+        tls: &'static str,
+        server: String,
+    },
+    /// A database that cannot be used; the problem says why.
+    Unavailable {
+        place: Option<String>,
+    },
 }
 
 impl RunsIn {
     /// Opens a database that is configured: whatever is wrong with it is said here.
-    async fn found(loaded: &Loaded) -> Result<Self, CliError> {
-        let Some(database) = Database::of(loaded)? else {
-            return Ok(Self::File(loaded.places.folders.data.join(FILE_NAME)));
+    async fn found(loaded: &Loaded, problems: &mut Vec<DoctorProblem>) -> Self {
+        let database = match Database::of(loaded) {
+            Ok(Some(database)) => database,
+            Ok(None) => return Self::File(loaded.places.folders.data.join(FILE_NAME)),
+            Err(error) => {
+                problems.push(DoctorProblem::new(RUNS, error));
+                return Self::Unavailable { place: None };
+            }
         };
         let (place, tls) = (database.address.place(), database.address.tls());
-        let store = database.open().await?;
-        let server = store.server_version().await.map_err(local::broken)?;
-        store.close().await;
-        Ok(Self::Database { place, tls, server })
+        let version = async {
+            let store = database.open().await?;
+            let server = store.server_version().await.map_err(local::broken)?;
+            store.close().await;
+            Ok::<_, CliError>(server)
+        };
+        match version.await {
+            Ok(server) => Self::Database { place, tls, server },
+            Err(error) => {
+                problems.push(DoctorProblem::new(RUNS, error));
+                Self::Unavailable { place: Some(place) }
+            }
+        }
     }
 
     fn row(&self) -> RunsKept {
@@ -53,6 +101,9 @@ impl RunsIn {
                 postgresql: Some(server.clone()),
                 file: None,
             },
+            Self::Unavailable { place } => {
+                RunsKept { database: place.clone(), ..RunsKept::default() }
+            }
         }
     }
 
@@ -63,6 +114,10 @@ impl RunsIn {
                 let server = harmless_line(server);
                 format!("runs: the database {place}, PostgreSQL {server}, TLS {tls}\n")
             }
+            Self::Unavailable { place } => {
+                let place = place.as_deref().unwrap_or("a database");
+                format!("runs: {YELLOW}{place} cannot be used{YELLOW:#}\n")
+            }
         }
     }
 }
@@ -70,22 +125,69 @@ impl RunsIn {
 /// What was found out about one engine.
 struct Checked {
     name: EngineName,
-    found: Result<ProbedEngine, SandboxError>,
+    found: Result<ProbedEngine, EngineProblem>,
+}
+
+/// Why an engine could not be tried.
+struct EngineProblem {
+    state: &'static str,
+    problem: String,
+    hint: Option<String>,
+    version: Option<String>,
+}
+
+impl From<SandboxError> for EngineProblem {
+    fn from(error: SandboxError) -> Self {
+        let hint = isolation::hint(&error);
+        Self { state: "does not work", problem: error.failure().detail, hint, version: None }
+    }
 }
 
 /// What was found out about this machine.
 pub(super) struct Examined {
     checked: Vec<Checked>,
-    chosen: Result<ProbedEngine, SandboxError>,
+    chosen: Option<ProbedEngine>,
     images: Vec<String>,
     around: Vec<WayAround>,
     runs_in: RunsIn,
+    problems: Vec<DoctorProblem>,
 }
 
 impl Examined {
+    /// The report for pages, or the problem because of which nothing could be tried.
+    pub(super) fn into_report(mut self) -> Result<Doctor, CliError> {
+        match self.problems.iter().position(|problem| problem.part != SANDBOXES) {
+            Some(first) => Err(self.problems.swap_remove(first).error),
+            None => Ok(self.report()),
+        }
+    }
+
+    /// The report for programs: that of pages and the problems.
+    fn json(&self) -> serde_json::Result<String> {
+        let mut report = serde_json::to_value(self.report())?;
+        let problems = self.problems.iter().map(|DoctorProblem { part, words, error }| {
+            json!({ "part": part, "problem": words, "hint": error.hint })
+        });
+        report["problems"] = problems.collect();
+        serde_json::to_string_pretty(&report)
+    }
+
+    fn text(&self) -> String {
+        let mut text = table(&self.checked, self.chosen.as_ref(), &self.images);
+        text.push_str(&self.runs_in.line());
+        for DoctorProblem { part, words, error } in &self.problems {
+            let words = harmless_line(words);
+            let _ = writeln!(text, "\n{YELLOW}{part}: {words}{YELLOW:#}");
+            if let Some(hint) = &error.hint {
+                let _ = writeln!(text, "hint: {}", harmless_line(hint));
+            }
+        }
+        text
+    }
+
     /// For programs, and for pages.
-    pub(super) fn report(&self) -> Doctor {
-        let chosen = self.chosen.as_ref().ok().map(|chosen| &chosen.report);
+    fn report(&self) -> Doctor {
+        let chosen = self.chosen.as_ref().map(|chosen| &chosen.report);
         let around = self.around.iter().map(|way| WayAroundRow {
             file: way.file.display().to_string(),
             server: way.server.clone(),
@@ -116,52 +218,82 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let Interruptible::Done(examined) = block_on(examine(&loaded, trying))? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
-    let examined = examined?;
     if args.json {
-        let report = serde_json::to_string_pretty(&examined.report())
+        let report = examined
+            .json()
             .map_err(|error| CliError::failed("the report cannot be written").with_source(error))?;
         terminal::print(&format!("{report}\n"))?;
     } else {
-        let chosen = examined.chosen.as_ref().ok();
-        let text = table(&examined.checked, chosen, &examined.images) + &examined.runs_in.line();
-        terminal::print(&text)?;
+        terminal::print(&examined.text())?;
     }
-    match examined.chosen {
-        Ok(_) => Ok(Exit::Fine),
-        Err(error) => Err(isolation::failure(error).into()),
-    }
+    Ok(if examined.problems.is_empty() { Exit::Fine } else { Exit::Failed })
 }
 
-/// Tries every engine of this machine. That starts sandboxes, and takes its time.
-pub(super) async fn examine(
-    loaded: &Loaded,
-    mut trying: impl FnMut(EngineName),
-) -> Result<Examined, CliError> {
-    let policy = isolation::policy(loaded, None, false)?;
-    let host = isolation::host(loaded)?;
-    // Without the image nothing can be tried, and every engine would say the same.
-    host.images().find(IMAGE).map_err(isolation::failure)?;
+/// Tries every engine of this machine. That starts sandboxes, and takes its time. Whatever is missing
+/// is a problem in the result, so that the rest is found out as well.
+pub(super) async fn examine(loaded: &Loaded, mut trying: impl FnMut(EngineName)) -> Examined {
+    let mut problems = Vec::new();
+    let policy = isolation::policy(loaded, None, false)
+        .map_err(|error| problems.push(DoctorProblem::new("configuration", error)))
+        .ok();
+    let host = isolation::host(loaded)
+        .map_err(|error| problems.push(DoctorProblem::new("host", error)))
+        .ok();
+    let mut images = Vec::new();
+    let mut has_image = false;
+    if let Some(host) = &host {
+        match host.images().find(IMAGE) {
+            Ok(_) => has_image = true,
+            Err(error) => {
+                problems.push(DoctorProblem::of_sandbox(&format!("image {IMAGE}"), error))
+            }
+        }
+        match host.images().list() {
+            Ok(found) => images.extend(found.into_iter().map(|image| image.name)),
+            Err(error) => problems.push(DoctorProblem::of_sandbox("images", error)),
+        }
+    }
     // First: it takes a moment, and whoever asks about sandboxes waits for them anyway.
-    let runs_in = RunsIn::found(loaded).await?;
+    let runs_in = RunsIn::found(loaded, &mut problems).await;
     let mut checked = Vec::new();
     for name in EngineName::ALL {
         trying(name);
-        let found = match host.engine(name).await {
-            Ok(engine) => host.try_out(engine, IMAGE).await,
-            Err(error) => Err(error),
+        let found = match &host {
+            Some(host) => check(host, name, has_image).await,
+            None => Err(untried("sandboxes cannot be used here", None)),
         };
         checked.push(Checked { name, found });
     }
     let probed: Vec<ProbedEngine> =
         checked.iter().filter_map(|checked| checked.found.as_ref().ok().cloned()).collect();
-    let images = host.images().list().map_err(isolation::failure)?;
-    Ok(Examined {
-        chosen: choose(&probed, &policy),
-        checked,
-        images: images.into_iter().map(|image| image.name).collect(),
-        around: around(loaded),
-        runs_in,
-    })
+    let chosen = policy.map(|policy| choose(&probed, &policy));
+    let chosen = match chosen {
+        Some(Ok(chosen)) => Some(chosen),
+        // Without an image, nothing could be chosen, and the problem is the image.
+        Some(Err(error)) if has_image => {
+            problems.push(DoctorProblem::of_sandbox(SANDBOXES, error));
+            None
+        }
+        _ => None,
+    };
+    Examined { checked, chosen, images, around: around(loaded), runs_in, problems }
+}
+
+async fn check(
+    host: &Host,
+    name: EngineName,
+    has_image: bool,
+) -> Result<ProbedEngine, EngineProblem> {
+    let engine = host.engine(name).await?;
+    if !has_image {
+        let version = Some(engine.version().to_owned());
+        return Err(untried("the image that it would be tried with is missing", version));
+    }
+    Ok(host.try_out(engine, IMAGE).await?)
+}
+
+fn untried(problem: &str, version: Option<String>) -> EngineProblem {
+    EngineProblem { state: "not tried", problem: problem.to_owned(), hint: None, version }
 }
 
 fn around(loaded: &Loaded) -> Vec<WayAround> {
@@ -193,13 +325,14 @@ fn engine_row(checked: &Checked) -> EngineRow {
             limits_not_held: Some(not_held(report)),
             start_ms: Some(report.start_ms),
             run_ms: Some(report.run_ms),
-            advice: advice(report).map(str::to_owned),
+            advice: advice(report),
             problem: None,
         },
-        Err(error) => EngineRow {
+        Err(untried) => EngineRow {
             engine,
-            problem: Some(error.failure().detail),
-            advice: isolation::hint(error),
+            problem: Some(untried.problem.clone()),
+            version: untried.version.clone(),
+            advice: untried.hint.clone(),
             ..EngineRow::default()
         },
     }
@@ -213,8 +346,15 @@ fn not_held(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitName> {
 }
 
 /// What would make an engine that works better.
-fn advice(report: &ProbeReport) -> Option<&'static str> {
-    match report.class {
+fn advice(report: &ProbeReport) -> Option<String> {
+    let of_version = version_warning(report.engine.as_str(), &report.version);
+    let of_class = class_advice(report.class).map(str::to_owned);
+    let all: Vec<String> = of_version.into_iter().chain(of_class).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn class_advice(class: IsolationClass) -> Option<&'static str> {
+    match class {
         IsolationClass::EmulatedVm => Some(
             "there is no usable KVM here, so the CPU is emulated: slow, and not a wall that QEMU vouches for; \
              on a machine of your own, enable virtualisation and join the group `kvm`",
@@ -260,15 +400,19 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                         open.join(", ")
                     );
                 }
-                if let Some(advice) = advice(report) {
+                if let Some(warning) = version_warning(name.as_str(), &report.version) {
+                    let warning = harmless_line(&warning);
+                    let _ = writeln!(text, "{:10}{YELLOW}{warning}{YELLOW:#}", "");
+                }
+                if let Some(advice) = class_advice(report.class) {
                     let _ = writeln!(text, "{:10}{DIM}{advice}{DIM:#}", "");
                 }
             }
-            Err(error) => {
-                let problem = harmless_line(&error.failure().detail);
-                let _ = writeln!(text, "{name:8}  {:13}  {YELLOW}does not work{YELLOW:#}", "-");
+            Err(untried) => {
+                let (state, problem) = (untried.state, harmless_line(&untried.problem));
+                let _ = writeln!(text, "{name:8}  {:13}  {YELLOW}{state}{YELLOW:#}", "-");
                 let _ = writeln!(text, "{:10}{problem}", "");
-                if let Some(hint) = isolation::hint(error) {
+                if let Some(hint) = &untried.hint {
                     let _ = writeln!(text, "{:10}hint: {hint}", "");
                 }
             }
@@ -282,6 +426,7 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
         ),
         None => writeln!(text, "\n{YELLOW}nothing here is strong enough to run programs{YELLOW:#}"),
     };
-    let _ = writeln!(text, "images: {}", images.join(", "));
+    let images = if images.is_empty() { "none".to_owned() } else { images.join(", ") };
+    let _ = writeln!(text, "images: {images}");
     text
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels};
-use moothall_sandbox::{Executed, Listener};
+use moothall_core::sandbox::{
+    Attestation, ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels,
+};
+use moothall_sandbox::{Executed, Listener, version_warning};
 use serde_json::json;
 
 use super::{Interruptible, block_on};
 use crate::args::{ExecArgs, Global};
-use crate::artifacts;
+use crate::artifacts::{self, WrittenFiles};
 use crate::config;
 use crate::error::{CliError, Exit};
 use crate::isolation;
@@ -47,8 +49,9 @@ pub(super) fn run(global: &Global, args: &ExecArgs) -> anyhow::Result<Exit> {
     let (execution, files) = done?;
     let written = match &args.output {
         Some(folder) => artifacts::write(folder, &files)?,
-        None => Vec::new(),
+        None => WrittenFiles::default(),
     };
+    written.note_left_out();
     if args.json {
         print_json(&execution, &written)?;
     } else {
@@ -131,7 +134,7 @@ impl Listener for Screen {
     }
 }
 
-fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
+fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
     let attestation = &execution.attestation;
     terminal::note(&format!(
         "{DIM}{} · {} on {} · image {}{DIM:#}\n",
@@ -140,6 +143,10 @@ fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
         terminal::harmless_line(&attestation.engine),
         attestation.image,
     ));
+    if let Some(warning) = version_warning_of(attestation) {
+        let warning = terminal::harmless_line(&warning);
+        terminal::note(&format!("{YELLOW}{warning}{YELLOW:#}\n"));
+    }
     for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
         if stream.0.truncated {
             terminal::note(&format!(
@@ -152,19 +159,28 @@ fn note(args: &ExecArgs, execution: &Execution, written: &[PathBuf]) {
         let left = terminal::harmless_line(left);
         terminal::note(&format!("{YELLOW}left behind: {left}{YELLOW:#}\n"));
     }
-    for path in written {
+    for path in &files.written {
         terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", path.display()));
     }
-    if args.output.is_some() && written.is_empty() {
+    if args.output.is_some() && *files == WrittenFiles::default() {
         terminal::note(&format!("{DIM}no files in /workspace/out{DIM:#}\n"));
     }
 }
 
-fn print_json(execution: &Execution, written: &[PathBuf]) -> anyhow::Result<()> {
+fn version_warning_of(attestation: &Attestation) -> Option<String> {
+    version_warning(&attestation.engine, &attestation.engine_version)
+}
+
+fn print_json(execution: &Execution, files: &WrittenFiles) -> anyhow::Result<()> {
     let mut report = serde_json::to_value(execution)?;
     if let Some(fields) = report.as_object_mut() {
         fields.insert("limits_not_held".to_owned(), json!(execution.attestation.not_held()));
-        fields.insert("written".to_owned(), json!(written));
+        fields.insert(
+            "warnings".to_owned(),
+            json!(Vec::from_iter(version_warning_of(&execution.attestation))),
+        );
+        fields.insert("written".to_owned(), json!(files.written));
+        fields.insert("not_written".to_owned(), json!(files.left_out));
     }
     terminal::print(&format!("{report:#}\n"))?;
     Ok(())

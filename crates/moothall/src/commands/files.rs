@@ -12,7 +12,7 @@ use moothall_engine::RunRecord;
 use moothall_models::{RecordingMode, Recordings};
 use moothall_store::Store;
 
-use crate::artifacts;
+use crate::artifacts::{self, WrittenFiles};
 use crate::error::CliError;
 
 /// What a person wrote as an argument, or else into a pipe. `what` is the word for it, `hint` says
@@ -106,8 +106,8 @@ pub(super) async fn write_artifacts(
     run_id: &RunId,
     files: &BTreeMap<GuestPath, FileRef>,
     folder: &Path,
-) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
+) -> anyhow::Result<WrittenFiles> {
+    let mut written = WrittenFiles::default();
     for (path, file) in files {
         let bytes = store.artifact(run_id, &file.sha256).await?.ok_or_else(|| {
             CliError::failed(format!("the file `{path}` is not among what the run kept"))

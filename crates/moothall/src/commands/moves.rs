@@ -255,7 +255,8 @@ fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
         files.insert(path, own_words::file_of(&head, &one.proposal, &seal)?.into_bytes());
     }
     let written = artifacts::write(folder, &files)?;
-    let (many, folder) = (written.len(), folder.display());
+    written.note_left_out();
+    let (many, folder) = (written.written.len(), folder.display());
     terminal::note(&format!("{DIM}wrote {many} moves into {folder}{DIM:#}\n"));
     Ok(())
 }

@@ -33,11 +33,12 @@ pub(super) use self::work::Readied;
 use super::resume::{Found, refuse_if_over, unlocked};
 use super::{Interruptible, attempts, consult, files, runtime, words};
 use crate::args::{Global, ResumeArgs, RunArgs};
+use crate::artifacts::{self, WrittenFiles};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local};
 use crate::notice::{self, News};
-use crate::{artifacts, isolation, logging, terminal};
+use crate::{isolation, logging, terminal};
 
 /// The longest title of a run; the whole task is in its input.
 const TITLE_CHARS: usize = 100;
@@ -241,7 +242,7 @@ async fn finish(
         (Ended::Done(_), Some(folder)) => {
             files::write_artifacts(&*local.store, run_id, &attempts::files(&record), folder).await
         }
-        _ => Ok(Vec::new()),
+        _ => Ok(WrittenFiles::default()),
     };
     let saved = wanted.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
     let saved = saved.and_then(|()| match (&wanted.receipt, record.receipt()) {
@@ -250,9 +251,9 @@ async fn finish(
     });
     let (written, unsaved) = match left {
         Ok(written) => (written, saved.err()),
-        Err(error) => (Vec::new(), Some(error)),
+        Err(error) => (WrittenFiles::default(), Some(error)),
     };
-    let (model, record, ended, written) = (&kept.reflexion.model, &record, &ended, &*written);
+    let (model, record, ended, written) = (&kept.reflexion.model, &record, &ended, &written);
     // What cannot be written is still told: it is paid for.
     let told = Report { context, model, record, ended, written }.print(audience);
     match (told, unsaved) {

@@ -36,7 +36,8 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
         refuse_flags_of_consult(args)?;
         if let Some(folder) = &args.output {
             let left = attempts::files(&record);
-            files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
+            let done = files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
+            done.note_left_out();
         }
         if args.code {
             let code = attempts::code(&record)
@@ -108,6 +109,10 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     });
     if let (Value::Object(report), Value::Object(more)) = (&mut report, more) {
         report.extend(more);
+        let warnings = attempts::isolation_warnings(record);
+        if !warnings.is_empty() {
+            report.insert("isolation_warnings".to_owned(), json!(warnings));
+        }
     }
     report
 }

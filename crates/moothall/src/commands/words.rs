@@ -98,6 +98,20 @@ pub(super) fn finding(finding: &Finding) -> String {
     line(&format!("{}: {}", finding.rule, finding.message))
 }
 
+/// What a backup holds: `2 runs and the drafts of 1 workspace`. A backup without a database has no
+/// number of runs.
+pub(super) fn backed_up(run_count: Option<u64>, draft_stores: usize) -> String {
+    let workspaces = match draft_stores {
+        1 => "1 workspace".to_owned(),
+        many => format!("{many} workspaces"),
+    };
+    match (run_count, draft_stores) {
+        (Some(count), 0) => runs(count),
+        (Some(count), _) => format!("{} and the drafts of {workspaces}", runs(count)),
+        (None, _) => format!("the drafts of {workspaces}"),
+    }
+}
+
 /// How many runs, in words.
 pub(super) fn runs(count: u64) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })

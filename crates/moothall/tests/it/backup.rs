@@ -5,7 +5,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 
 use crate::scene::{Scene, no_answer, second_try};
-use crate::world::World;
+use crate::world::{Ran, World};
 
 /// A consultation that takes a second or two.
 const SMALL: [&str; 9] =
@@ -153,6 +153,226 @@ fn backup_that_was_changed_is_refused_and_nothing_is_left_of_it() {
         "{left:?}"
     );
     assert_eq!(names(&world.path("elsewhere")), [""; 0]);
+}
+
+/// A workspace with a draft that waits for a person; returns the draft.
+pub(crate) fn draft_that_waits(world: &World) -> String {
+    fs_err::create_dir_all(world.path("ws")).unwrap();
+    world.write("ws/Makefile", "all:\n");
+    let workspace = ["--workspace", "ws", "--json"];
+    let request = ["draft", "request", "Makefile", "--task", "t1"];
+    let asked = world.run(&[&request[..], &workspace].concat()).json();
+    let draft = asked["draft_id"].as_str().unwrap().to_owned();
+    let write = ["draft", "write", &draft, "--file", "-", "--workspace", "ws"];
+    assert_eq!(world.run_with_input(&write, b"all: build\n").code, Some(0));
+    let submitted = world.run(&["draft", "submit", &draft, "--workspace", "ws"]);
+    assert_eq!(submitted.code, Some(3), "{submitted}");
+    draft
+}
+
+/// What `moothall` says about the drafts of the workspace and their journal.
+pub(crate) fn drafts_and_journal(world: &World) -> [String; 4] {
+    let told = |arguments: &[&str]| -> Ran {
+        world.run(&[arguments, &["--workspace", "ws", "--json"]].concat())
+    };
+    let verified = told(&["audit", "verify"]);
+    assert_eq!(verified.code, Some(0), "{verified}");
+    assert_eq!(verified.json()["holds"], true, "{verified}");
+    [&["draft", "list", "--all"][..], &["review"], &["audit", "show"], &["audit", "verify"]]
+        .map(|arguments| told(arguments).stdout)
+}
+
+/// Everything of this user is lost; the workspace is not.
+pub(crate) fn lose_home(world: &World) {
+    let home = world.root().join("home");
+    fs_err::rename(&home, world.root().join("lost")).unwrap();
+    fs_err::create_dir(home).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs_err::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
+
+/// Backups once held the runs only: drafts, the audit journal and its keys were lost with the disk.
+#[test]
+fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
+    let world = world().with("USER", "ada");
+    let draft = draft_that_waits(&world);
+    let runs = world.run(&["runs", "--json"]).stdout;
+    let shown = world.run(&["show", "019a85c0", "--json"]).stdout;
+    let drafts = drafts_and_journal(&world);
+    let made = world.run(&["backup", "all.tar"]);
+    let words = "2 runs and the drafts of 1 workspace in all.tar, ";
+    assert!(made.stdout.starts_with(words), "{made}");
+    assert_eq!(mode(&world.path("all.tar")), 0o600);
+
+    lose_home(&world);
+    let restored = world.run(&["restore", "all.tar"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(world.run(&["runs", "--json"]).stdout, runs);
+    assert_eq!(world.run(&["show", "019a85c0", "--json"]).stdout, shown);
+    assert_eq!(drafts_and_journal(&world), drafts);
+    // The keys are the same ones, and nobody else reads what came back.
+    let stores = |home: &str| world.root().join(home).join(".local/state/moothall/drafts");
+    let store = names(&stores("home")).pop().unwrap();
+    assert_eq!(names(&stores("home")), names(&stores("lost")));
+    for key in ["keys/checkpoint.pk8", "keys/fingerprint"] {
+        let key = |home: &str| fs_err::read(stores(home).join(&store).join(key)).unwrap();
+        assert_eq!(key("home"), key("lost"));
+    }
+    for file in files_below(&stores("home")) {
+        assert!([0o600, 0o400].contains(&mode(&file)), "{} {:o}", file.display(), mode(&file));
+    }
+    // Work continues: the contents are there, and the chain goes on from the last record.
+    let show = ["review", "show", &draft, "--workspace", "ws", "--json"];
+    let seal = world.run(&show).json()["seal"].as_str().unwrap().to_owned();
+    let approve = ["review", "approve", &draft, "--seal", &seal, "--workspace", "ws"];
+    let approved = world.run(&approve);
+    assert_eq!(approved.code, Some(0), "{approved}");
+    assert_eq!(world.read("ws/Makefile"), "all: build\n");
+    drafts_and_journal(&world);
+}
+
+#[test]
+fn drafts_are_backed_up_where_there_is_no_run_and_restored_into_another_folder() {
+    let world = World::new().with("USER", "ada");
+    draft_that_waits(&world);
+    let drafts = drafts_and_journal(&world);
+    let made = world.run(&["backup", "drafts.tar", "--json"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    assert_eq!(made.json()["draft_stores"], 1);
+    let restored = world.run(&["restore", "drafts.tar", "--into", "elsewhere", "--json"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(restored.json()["draft_stores"], 1);
+    lose_home(&world);
+    let elsewhere = world.path("elsewhere").to_str().unwrap().to_owned();
+    let world = world.with("MOOTHALL_DATA_DIR", &elsewhere);
+    assert_eq!(drafts_and_journal(&world), drafts);
+}
+
+#[test]
+fn restore_replaces_no_drafts_unless_told_to_and_keeps_the_replaced_ones() {
+    let world = World::new().with("USER", "ada");
+    let draft = draft_that_waits(&world);
+    let drafts = drafts_and_journal(&world);
+    assert_eq!(world.run(&["backup", "drafts.tar"]).code, Some(0));
+    let discarded = world.run(&["draft", "discard", &draft, "--workspace", "ws"]);
+    assert_eq!(discarded.code, Some(0), "{discarded}");
+    let later = drafts_and_journal(&world);
+    let refused = world.run(&["restore", "drafts.tar"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("drafts already exist"), "{refused}");
+    assert_eq!(drafts_and_journal(&world), later);
+
+    let restored = world.run(&["restore", "drafts.tar", "--force", "--json"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(drafts_and_journal(&world), drafts);
+    let aside = restored.json()["drafts_moved_aside"][0].as_str().unwrap().to_owned();
+    assert!(Path::new(&aside).join("audit/000001.ndjson").exists(), "{aside}");
+    // What was moved aside is not backed up again.
+    let made = world.run(&["backup", "again.tar", "--json"]).json();
+    assert_eq!(made["draft_stores"], 1);
+}
+
+/// An anchor that stays when its journal is replaced would call the restored journal cut off.
+#[test]
+fn anchor_of_an_audit_journal_is_backed_up_and_replaced_with_it() {
+    let world = World::new().with("USER", "ada");
+    let draft = draft_that_waits(&world);
+    let stores = world.root().join("home/.local/state/moothall/drafts");
+    let store = names(&stores).pop().unwrap();
+    let anchor = data(&world).join("anchors").join(&store);
+    let head = world.run(&["audit", "verify", "--workspace", "ws", "--json"]).json();
+    let kept = format!("{}:{}\ncheckpoint 0\n", head["records"], head["head"].as_str().unwrap());
+    fs_err::create_dir_all(anchor.parent().unwrap()).unwrap();
+    fs_err::write(&anchor, &kept).unwrap();
+    assert_eq!(world.run(&["backup", "drafts.tar"]).code, Some(0));
+    // The journal goes on, and its anchor with it.
+    let discarded = world.run(&["draft", "discard", &draft, "--workspace", "ws"]);
+    assert_eq!(discarded.code, Some(0), "{discarded}");
+    let newer = fs_err::read_to_string(&anchor).unwrap();
+    let restored = world.run(&["restore", "drafts.tar", "--force", "--json"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(fs_err::read_to_string(&anchor).unwrap(), kept);
+    assert_eq!(mode(&anchor), 0o600);
+    let aside = restored.json()["drafts_moved_aside"][1].as_str().unwrap().to_owned();
+    assert_eq!(fs_err::read_to_string(aside).unwrap(), newer);
+    drafts_and_journal(&world);
+
+    lose_home(&world);
+    assert_eq!(world.run(&["restore", "drafts.tar"]).code, Some(0));
+    assert_eq!(fs_err::read_to_string(&anchor).unwrap(), kept);
+    drafts_and_journal(&world);
+    // It does not stay in the store.
+    assert!(!stores.join(&store).join("outside").exists());
+}
+
+/// A process that has read the old journal would take the restored one for damaged.
+#[test]
+fn restore_does_not_replace_drafts_that_a_process_has_open() {
+    let world = World::new().with("USER", "ada");
+    draft_that_waits(&world);
+    assert_eq!(world.run(&["backup", "drafts.tar"]).code, Some(0));
+    let stores = world.root().join("home/.local/state/moothall/drafts");
+    let store = stores.join(names(&stores).pop().unwrap());
+    let open = fs_err::File::open(store.join("store.lock")).unwrap();
+    let refused = world.run(&["restore", "drafts.tar", "--force"]);
+    assert_eq!(refused.code, Some(4), "{refused}");
+    assert!(refused.stderr.contains("has the drafts open"), "{refused}");
+    drop(open);
+    assert_eq!(world.run(&["restore", "drafts.tar", "--force"]).code, Some(0));
+}
+
+/// The form of backups before drafts were in them.
+#[test]
+fn backup_of_an_older_version_without_drafts_still_restores() {
+    let world = world();
+    let before = world.run(&["runs", "--json"]).stdout;
+    assert_eq!(world.run(&["backup", "new.tar"]).code, Some(0));
+    let mut database = Vec::new();
+    let mut archive = tar::Archive::new(fs_err::File::open(world.path("new.tar")).unwrap());
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        if entry.path().unwrap().as_ref() == Path::new("moothall.db") {
+            std::io::Read::read_to_end(&mut entry, &mut database).unwrap();
+        }
+    }
+    let manifest = serde_json::json!({
+        "format": 1, "made_by": "moothall 0.1.0", "created_at_ms": 1_763_000_000_000_u64, "runs": 2,
+        "files": [{
+            "name": "moothall.db",
+            "bytes": database.len(),
+            "sha256": moothall_core::Sha256Hex::of(&database),
+        }],
+    })
+    .to_string();
+    let mut old = tar::Builder::new(fs_err::File::create(world.path("old.tar")).unwrap());
+    for (name, bytes) in [("manifest.json", manifest.as_bytes()), ("moothall.db", &database[..])] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o600);
+        old.append_data(&mut header, name, bytes).unwrap();
+    }
+    old.into_inner().unwrap();
+    lose_home(&world);
+    let restored = world.run(&["restore", "old.tar", "--json"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(restored.json()["draft_stores"], 0);
+    assert_eq!(world.run(&["runs", "--json"]).stdout, before);
 }
 
 #[test]

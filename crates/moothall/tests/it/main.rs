@@ -12,6 +12,7 @@ mod config;
 mod consult;
 mod deleting;
 mod diff;
+mod doctor;
 mod drafts;
 mod edit;
 mod evidence;

@@ -134,3 +134,77 @@ fn the_password_of_the_database_is_never_shown_and_no_stranger_chooses_the_datab
         World::new().with("MOOTHALL_STORE__URL", "postgres://u:hunter2secret@127.0.0.1:1/x");
     told(in_setting.run(&["runs"]), "holds a password");
 }
+
+/// The blocks of commands below a heading of a page of the book.
+fn commands_of(page: &str, heading: &str) -> Vec<String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src").join(page);
+    let text = fs_err::read_to_string(path).unwrap();
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```sh\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// Runs commands as the page shows them, with `moothall` and PostgreSQL's programs on the path.
+fn run_in_shell(world: &World, commands: &str, variables: &[(&str, &str)]) {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_moothall"));
+    let install =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/postgres/install.sh");
+    let found = std::process::Command::new("bash").arg(install).arg("--find").output().unwrap();
+    let postgres = String::from_utf8(found.stdout).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{}:{path}", program.parent().unwrap().display(), postgres.trim());
+    // The same home and folder as for every other command of the test.
+    let mut command = world.command(&[]);
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", commands]).env_clear().current_dir(world.path(""));
+    for (name, value) in command.env("PATH", path).get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let output = shell.envs(variables.iter().copied()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{commands}\n{told}");
+}
+
+#[test]
+fn the_documented_backup_of_a_database_brings_back_runs_drafts_and_the_audit_journal() {
+    let commands = commands_of("backup.md", "Runs in PostgreSQL");
+    let [back_up, restore] = &commands[..] else { panic!("two blocks of commands: {commands:?}") };
+    let address = server();
+    let (place, _) = address.rsplit_once('/').unwrap();
+    let unique = uuid::Uuid::now_v7().simple().to_string();
+    let [old, new] = ["drill_old_", "drill_new_"].map(|name| format!("{name}{unique}"));
+    let [old_url, new_url] = [&old, &new].map(|name| format!("{place}/{name}"));
+    let world = World::new().with("USER", "ada").with("MOOTHALL_DATABASE_URL", &old_url);
+    let in_shell = |commands: &str, url: &str| {
+        run_in_shell(&world, commands, &[("MOOTHALL_DATABASE_URL", url), ("ADMIN", &address)]);
+    };
+    in_shell(&format!("psql \"$ADMIN\" -qc 'CREATE DATABASE {old}'"), &old_url);
+    let ran = world.run(&SMALL);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let id = run_id(&ran);
+    crate::backup::draft_that_waits(&world);
+    let told = |world: &World| {
+        let shown = [vec!["runs", "--json"], vec!["show", id.as_str(), "--memo"]];
+        let told = shown.map(|arguments| world.run(&arguments).stdout);
+        (told, crate::backup::drafts_and_journal(world))
+    };
+    let before = told(&world);
+    in_shell(back_up, &old_url);
+
+    // Another machine, and an empty database.
+    crate::backup::lose_home(&world);
+    in_shell(
+        &format!("psql \"$ADMIN\" -qc 'DROP DATABASE {old}' -c 'CREATE DATABASE {new}'"),
+        &old_url,
+    );
+    in_shell(restore, &new_url);
+    let world = world.with("MOOTHALL_DATABASE_URL", &new_url);
+    assert_eq!(told(&world), before);
+    assert!(before.0[0].contains(id.as_str()), "{}", before.0[0]);
+    run_in_shell(
+        &world,
+        &format!("psql \"$ADMIN\" -qc 'DROP DATABASE {new} WITH (FORCE)'"),
+        &[("ADMIN", &address)],
+    );
+}

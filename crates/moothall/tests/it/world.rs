@@ -215,7 +215,19 @@ pub(crate) fn filtered(text: &str) -> String {
             _ => line.to_owned(),
         }
     };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let lines: Vec<&str> = text.lines().collect();
+    without_version_warnings(&lines).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The lines without what is said about the version of this machine's container runtime.
+fn without_version_warnings<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    let mut in_list = false;
+    lines.iter().copied().filter(move |line| {
+        in_list |= line.trim_start().starts_with("\"isolation_warnings\": [");
+        let is_shown = !in_list && !line.contains(" unless your distribution fixed them");
+        in_list &= !line.trim().starts_with(']');
+        is_shown
+    })
 }
 
 /// Puts something else in the place of some of the longest runs of such letters.
@@ -265,6 +277,8 @@ fn filters_hide_what_differs_from_run_to_run_and_nothing_else() {
          demo · 82 tokens · $0.00 · 0.1 s\n\
          demo · 82 tokens · $0.00 · 0.1 s\u{1b}[0m\n\
          ok: 82 tokens, $0.00, 17 ms\n\
+         runc 1.1.5 is older than 1.2.8: CVE-1 may be open unless your distribution fixed them\n\
+         \"isolation_warnings\": [\n\"runc 1.1.5\"\n],\n\
          run 01a1dd22-30af started 2026-11-15T02:56:08Z\n\
          as of 2026-11-15, cafe-1 and 12 s"
     );

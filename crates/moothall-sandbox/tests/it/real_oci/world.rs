@@ -7,7 +7,7 @@ use std::sync::Arc;
 use moothall_core::Sha256Hex;
 use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath, Labels};
 use moothall_sandbox::image::ImageStore;
-use moothall_sandbox::oci::{Oci, OciOptions};
+use moothall_sandbox::oci::{Oci, OciOptions, UserNamespace};
 use moothall_sandbox::{
     Engine, EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, Registry,
     SandboxError, Sandboxes,
@@ -95,6 +95,7 @@ pub(super) fn engine(
         guest: guest(),
         registry,
         state: folder.join("state"),
+        user_namespace: UserNamespace::Private,
     };
     Ok(Arc::new(Oci::new(options)?))
 }

@@ -93,7 +93,9 @@ impl Reading {
             })?;
             named.insert(path, text.into_bytes());
         }
-        artifacts::write(folder, &named)
+        let done = artifacts::write(folder, &named)?;
+        done.note_left_out();
+        Ok(done.written)
     }
 
     /// The conversation of a move with one decision maker, as a transcript.

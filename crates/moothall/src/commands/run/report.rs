@@ -1,13 +1,12 @@
 //! What a run came to, for people and for programs.
 
-use std::path::PathBuf;
-
 use moothall_core::model::ModelName;
 use moothall_core::{Conclusion, EffectResult, Outcome, RunEventBody, Severity, Verdict};
 use moothall_engine::{Ended, Pause, RunRecord};
 use serde_json::{Value, json};
 
 use super::view::Audience;
+use crate::artifacts::WrittenFiles;
 use crate::commands::{attempts, failure, files, show, words};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
@@ -20,12 +19,13 @@ pub(super) struct Report<'a> {
     pub(super) record: &'a RunRecord,
     pub(super) ended: &'a Ended,
     /// Files of the program, where they were wanted.
-    pub(super) written: &'a [PathBuf],
+    pub(super) written: &'a WrittenFiles,
 }
 
 impl Report<'_> {
     /// Prints it, and says how the program ends.
     pub(super) fn print(&self, audience: Audience) -> anyhow::Result<Exit> {
+        self.written.note_left_out();
         match audience {
             Audience::Person => self.print_text()?,
             Audience::Json => terminal::print(&format!("{:#}\n", self.json()))?,
@@ -53,7 +53,8 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let mut report = show::run_json(self.record, false);
         if let Some(fields) = report.as_object_mut() {
-            fields.insert("written".to_owned(), json!(self.written));
+            fields.insert("written".to_owned(), json!(self.written.written));
+            fields.insert("not_written".to_owned(), json!(self.written.left_out));
         }
         report
     }
@@ -84,6 +85,9 @@ impl Report<'_> {
             "{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {}{DIM:#}\n",
             parts.join(" · ")
         ));
+        for warning in attempts::isolation_warnings(self.record) {
+            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", words::line(&warning)));
+        }
         if matches!(outcome.conclusion, Conclusion::Ran(_)) {
             terminal::note(&format!(
                 "{DIM}nobody said what it had to do, so it cannot have passed: see --expect, --check and --leaves{DIM:#}\n"
@@ -98,12 +102,12 @@ impl Report<'_> {
 
     fn note_files(&self) {
         let here = std::env::current_dir().unwrap_or_default();
-        for path in self.written {
+        for path in &self.written.written {
             let shown = path.strip_prefix(&here).unwrap_or(path).display();
             terminal::note(&format!("{DIM}wrote {shown}{DIM:#}\n"));
         }
         let left = attempts::files(self.record).len();
-        if self.written.is_empty() && left > 0 {
+        if *self.written == WrittenFiles::default() && left > 0 {
             let (id, plural) =
                 (local::short(&self.record.row.run_id), if left == 1 { "" } else { "s" });
             terminal::note(&format!(

@@ -34,7 +34,7 @@ impl Probing {
             }
             let loaded = config::load(config.as_deref(), toml::Table::new())?;
             // Boxed: a probe under way is large.
-            let found = Box::pin(doctor::examine(&loaded, |_| {})).await?.report();
+            let found = Box::pin(doctor::examine(&loaded, |_| {})).await.into_report()?;
             *last = Some((Instant::now(), found.clone()));
             Ok(found)
         });

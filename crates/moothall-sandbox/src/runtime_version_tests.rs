@@ -1,0 +1,43 @@
+use super::*;
+
+#[track_caller]
+fn check(engine: &str, version: &str, expected: &[&str]) {
+    let warning = version_warning(engine, version).unwrap_or_default();
+    for part in expected {
+        assert!(warning.contains(part), "{part} in {warning:?}");
+    }
+    assert_eq!(warning.is_empty(), expected.is_empty(), "{engine} {version}: {warning}");
+}
+
+#[test]
+fn runc_is_judged_by_the_fixes_of_its_branch() {
+    let both = ["CVE-2024-21626", "CVE-2025-31133", "older than 1.2.8"];
+    check("runc", "1.1.5+ds1 (user namespace)", &["runc 1.1.5+ds1 is older"]);
+    check("runc", "1.1.5+ds1", &both);
+    check("runc", "1.0.0-rc93", &both);
+    check("runc", "1.1.11", &both);
+    let masked = ["CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "older than 1.2.8"];
+    check("runc", "1.1.12", &masked);
+    check("runc", "1.2.7", &masked);
+    assert!(!version_warning("runc", "1.1.12").unwrap().contains("21626"));
+    check("runc", "1.3.2", &["CVE-2025-52881", "older than 1.3.3"]);
+    for fixed in ["1.2.8", "1.2.9+ds1", "1.3.3", "1.4.0", "2.0.0"] {
+        check("runc", fixed, &[]);
+    }
+}
+
+#[test]
+fn runsc_is_judged_by_the_day_of_its_release() {
+    check("runsc", "0.0~20221219.0", &["older than 20240729", "ptrace"]);
+    check("runsc", "0.0~20240729.0", &[]);
+    check("runsc", "release-20260302.0", &[]);
+}
+
+#[test]
+fn version_that_says_nothing_is_not_judged() {
+    check("runc", "unknown", &[]);
+    check("runc", "", &[]);
+    check("runsc", "VERSION_MISSING", &[]);
+    check("crun", "1.8.1", &[]);
+    check("microvm", "7.2", &[]);
+}

@@ -1,0 +1,46 @@
+//! `moothall doctor` on a machine where something is missing.
+
+use crate::world::World;
+
+const ENGINES: [&str; 4] = ["microvm", "runsc", "runc", "crun"];
+
+/// It was once one line of error, and nothing about the rest of the machine.
+#[test]
+fn doctor_without_an_image_prints_the_whole_table_and_says_what_is_missing() {
+    let world = World::new();
+    let ran = world.run(&["doctor"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    for engine in ENGINES {
+        assert!(ran.stdout.lines().any(|line| line.starts_with(engine)), "{engine} in {ran}");
+    }
+    for part in ["hint: build it: `moothall image build python`", "images: ", "runs: the file "] {
+        assert!(ran.stdout.contains(part), "{part} in {ran}");
+    }
+    let ran = world.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    let report = ran.json();
+    let names: Vec<_> =
+        report["engines"].as_array().unwrap().iter().map(|row| &row["engine"]).collect();
+    assert_eq!(names, ENGINES);
+    let problem = &report["problems"][0];
+    assert_eq!(problem["part"], "image python", "{ran}");
+    assert_eq!(problem["hint"], "build it: `moothall image build python`", "{ran}");
+}
+
+#[test]
+fn doctor_without_its_database_still_prints_every_other_row() {
+    let world = World::new().with("MOOTHALL_DATABASE_URL", "postgres://u:hunter2@127.0.0.1:1/x");
+    let ran = world.run(&["doctor"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    for engine in ENGINES {
+        assert!(ran.stdout.lines().any(|line| line.starts_with(engine)), "{engine} in {ran}");
+    }
+    assert!(ran.stdout.contains("runs: "), "{ran}");
+    let ran = world.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    let report = ran.json();
+    let problems = report["problems"].as_array().unwrap();
+    let parts: Vec<_> = problems.iter().map(|problem| problem["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["image python", "runs"], "{ran}");
+    assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hunter2"), "{ran}");
+}
