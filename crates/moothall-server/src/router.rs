@@ -18,6 +18,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
+use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
     App, Guard, Problem, assets, caller, company, control, drafts, guard, openapi, pages, reading,
     runs, stream, telemetry,
@@ -30,11 +31,17 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time until an answer begins. Streams go on after that.
     pub answer_within: Duration,
+    /// Limits on the connections that requests come through.
+    pub connections: ConnectionLimits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body_bytes: 1 << 20, answer_within: Duration::from_secs(60) }
+        Self {
+            body_bytes: 1 << 20,
+            answer_within: Duration::from_secs(60),
+            connections: ConnectionLimits::default(),
+        }
     }
 }
 
@@ -164,9 +171,8 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let closing = app.closing.clone();
     let router = router(app, guard, limits);
-    axum::serve(listener, router)
-        .with_graceful_shutdown(async move { closing.cancelled().await })
-        .await
+    serve_connections(listener, router, limits.connections, closing).await;
+    Ok(())
 }
 
 /// Whether runs can be read.

@@ -18,6 +18,7 @@ mod local;
 mod logging;
 mod notice;
 mod offline;
+mod open_files;
 mod pace;
 mod pdf_helper;
 mod pdf_sandbox;

@@ -18,7 +18,6 @@ use moothall_server::{
     Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
     Workspaces, login_code, login_link,
 };
-use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -34,7 +33,7 @@ use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::pace::Pace;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
-use crate::{config, logging};
+use crate::{config, logging, open_files};
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -48,7 +47,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     };
     logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
     refuse_other_machines(args)?;
-    open_many_files();
+    let limits = Limits { connections: open_files::connection_limits(), ..Limits::default() };
     let offline = files::whole(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
@@ -109,7 +108,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         };
         introduce(&origin, link.as_deref(), args);
         let served = tokio::select! {
-            served = moothall_server::serve(listener, app, guard, Limits::default()) => served,
+            served = moothall_server::serve(listener, app, guard, limits) => served,
             () = leave.cancelled() => Ok(()),
         };
         closing.cancel();
@@ -161,14 +160,6 @@ fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Work
         })?);
     }
     Ok(Workspaces::new(all, person))
-}
-
-/// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers
-/// are served.
-fn open_many_files() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Who can reach the server can try to spend its user's money.
