@@ -11,8 +11,10 @@ use serde::Deserialize;
 
 use super::cookies::page_word;
 use super::identify::OwnSession;
+use super::login_throttle::LoginAttempt;
 use super::{SESSION_LASTS, now_ms};
 use crate::asked::Asked;
+use crate::connections::PeerAddress;
 use crate::plain_page::plain_page;
 use crate::wire::Session;
 use crate::{App, Problem, Who};
@@ -31,12 +33,17 @@ pub(crate) struct LoginForm {
 /// entered.
 pub(crate) async fn open(
     State(app): State<App>,
+    peer: Option<Extension<PeerAddress>>,
     Asked(query): Asked<LoginQuery>,
 ) -> Result<Response, Problem> {
     let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
+    let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let code = Credential::sent(&code);
     let taken = app.access.accounts.take_login_code(&code.sha256(), now_ms()).await?;
-    let Some(taken) = taken else { return Ok(page(StatusCode::UNAUTHORIZED, USED)) };
+    let Some(taken) = taken else {
+        attempt.failed().await;
+        return Ok(page(StatusCode::UNAUTHORIZED, USED));
+    };
     let begun = app.access.begin_session(taken.team, None, taken.scopes).await;
     Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
 }
@@ -44,13 +51,18 @@ pub(crate) async fn open(
 /// Exchanges a token for a session.
 pub(crate) async fn enter(
     State(app): State<App>,
+    peer: Option<Extension<PeerAddress>>,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Result<Response, Problem> {
     let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, ENTER)) };
+    let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let token = Credential::sent(form.token.trim());
     let row = app.access.accounts.token(&token.sha256()).await?;
     let row = row.filter(|row| matches!(row.caller(now_ms()), Caller::Known(_)));
-    let Some(row) = row else { return Ok(page(StatusCode::UNAUTHORIZED, REFUSED)) };
+    let Some(row) = row else {
+        attempt.failed().await;
+        return Ok(page(StatusCode::UNAUTHORIZED, REFUSED));
+    };
     let begun = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
     Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
 }
@@ -85,6 +97,16 @@ pub(crate) async fn leave(
     Ok((StatusCode::NO_CONTENT, headers).into_response())
 }
 
+fn begin_attempt(app: &App, peer: Option<Extension<PeerAddress>>) -> Option<LoginAttempt> {
+    app.access.login_throttle.begin(peer.map(|Extension(peer)| peer))
+}
+
+fn too_many_attempts() -> Response {
+    let mut response = page(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 /// Away from the address that held the code, so that it stays in no history.
 fn signed_in(app: &App, session: &Credential) -> Response {
     let mut headers = HeaderMap::new();
@@ -96,6 +118,7 @@ fn signed_in(app: &App, session: &Credential) -> Response {
 }
 
 const ENTER: &str = "Sign in with your access token.";
+const TOO_MANY: &str = "Too many failed attempts from your address. Try again in a moment.";
 const REFUSED: &str = "This token is unknown, expired or revoked.";
 const USED: &str = "This link has been used already or is older than ten minutes. \
                     Run <code>moothall login</code> for a new one.";
