@@ -14,10 +14,12 @@ use std::sync::Arc;
 use moothall_core::access::{Scope, TeamName};
 use moothall_core::consult::{Committee, board};
 use moothall_engine::drafts::DraftStore;
+use moothall_models::connection::is_loopback;
 use moothall_server::{
     Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
     Workspaces, login_code, login_link,
 };
+use reqwest::Url;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +49,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     };
     logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
     refuse_other_machines(args)?;
+    refuse_plain_http(args)?;
     let limits = Limits { connections: open_files::connection_limits(), ..Limits::default() };
     let offline = files::whole(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
@@ -181,6 +184,28 @@ fn refuse_other_machines(args: &ServeArgs) -> Result<(), CliError> {
             ))
         }
     }
+}
+
+/// Whoever can read the network between a browser and a server without TLS gets its tokens.
+fn refuse_plain_http(args: &ServeArgs) -> Result<(), CliError> {
+    let Some(text) = &args.public_url else { return Ok(()) };
+    // What cannot be parsed is refused as an origin later.
+    let is_plain = Url::parse(text).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url));
+    if !is_plain {
+        return Ok(());
+    }
+    if args.insecure {
+        let words = "tokens and cookies cross the network unencrypted (`--insecure`)";
+        terminal::note(&format!("{YELLOW}warning: {words}{YELLOW:#}\n"));
+        return Ok(());
+    }
+    let https = text.replacen("http://", "https://", 1);
+    Err(CliError::usage(format!(
+        "the public URL `{text}` has no TLS: tokens and cookies would cross the network unencrypted"
+    ))
+    .with_hint(format!(
+        "put a proxy with TLS in front and pass `--public-url {https}`, or pass `--insecure`"
+    )))
 }
 
 fn not_an_origin() -> CliError {

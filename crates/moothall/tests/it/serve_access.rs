@@ -137,6 +137,23 @@ fn server_for_others_needs_tokens_and_a_name() {
 }
 
 #[test]
+fn public_url_without_tls_is_refused_unless_it_is_this_machine_or_insecure() {
+    let world = World::new();
+    let serve = ["serve", "--addr", "127.0.0.1:0", "--auth", "tokens", "--public-url"];
+    assert_snapshot!(world.run(&[&serve[..], &["http://moothall.example.com"]].concat()));
+    for refused in ["http://10.0.0.7:7777", "HTTP://moothall.example", "http://[2001:db8::1]"] {
+        let ran = world.run(&[&serve[..], &[refused]].concat());
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains("--insecure"), "{ran}");
+    }
+    let insecure = ["http://moothall.example.com", "--insecure"];
+    for served in [&insecure[..], &["http://127.0.0.1:7777"], &["https://moothall.example.com"]] {
+        let server = Server::start(&world, &[&serve[3..], served].concat());
+        assert_eq!(server.base, served[0]);
+    }
+}
+
+#[test]
 fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
     let world = World::new();
     let one = token(&world, &["--scope", "run", "--runs", "1"]);
