@@ -84,7 +84,7 @@ impl Access {
         token: Option<TokenId>,
         scopes: Scopes,
     ) -> Result<Credential, AccessError> {
-        let secret = Credential::passing()?;
+        let (secret, page_word) = (Credential::passing()?, Credential::passing()?);
         let created_at_ms = now_ms();
         let session = NewSession {
             secret: secret.sha256(),
@@ -93,6 +93,7 @@ impl Access {
             scopes,
             created_at_ms,
             expires_at_ms: created_at_ms.saturating_add(millis(SESSION_LASTS)),
+            page_word,
         };
         self.accounts.create_session(session).await?;
         Ok(secret)

@@ -9,7 +9,6 @@ use moothall_core::access::{Caller, Member};
 use moothall_store::Credential;
 use serde::Deserialize;
 
-use super::cookies::page_word;
 use super::identify::OwnSession;
 use super::login_throttle::LoginAttempt;
 use super::{SESSION_LASTS, now_ms};
@@ -80,7 +79,9 @@ pub(crate) async fn show(
         runs_at_once: limits.runs_at_once,
         micro_usd_a_day: limits.usd_a_day,
         requests_a_minute: limits.requests_a_minute,
-        page_word: session.map(|Extension(OwnSession(secret))| page_word(&secret)),
+        page_word: session
+            .and_then(|Extension(session)| session.page_word)
+            .map(|word| word.reveal().to_owned()),
     }))
 }
 
@@ -89,8 +90,8 @@ pub(crate) async fn leave(
     State(app): State<App>,
     session: Option<Extension<OwnSession>>,
 ) -> Result<Response, Problem> {
-    if let Some(Extension(OwnSession(secret))) = session {
-        app.access.accounts.end_session(&secret.sha256()).await?;
+    if let Some(Extension(session)) = session {
+        app.access.accounts.end_session(&session.secret.sha256()).await?;
     }
     let mut headers = HeaderMap::new();
     headers.extend(app.access.cookies.take().map(|cookie| (header::SET_COOKIE, cookie)));

@@ -37,11 +37,16 @@ impl StreamLimiter {
             let mut open = self.lock();
             let streams = open.entry(token.clone()).or_default();
             if *streams >= MAX_STREAMS_PER_TOKEN {
-                let detail =
-                    format!("too many open event streams (limit per token: {MAX_STREAMS_PER_TOKEN})");
-                return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-streams", detail)
-                    .with_hint("close streams that nobody reads, or use another token")
-                    .retry_after(RETRY_AFTER_SECONDS));
+                let detail = format!(
+                    "too many open event streams (limit per token: {MAX_STREAMS_PER_TOKEN})"
+                );
+                return Err(Problem::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "too-many-streams",
+                    detail,
+                )
+                .with_hint("close streams that nobody reads, or use another token")
+                .retry_after(RETRY_AFTER_SECONDS));
             }
             *streams += 1;
         }

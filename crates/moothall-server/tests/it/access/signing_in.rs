@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use moothall_core::MicroUsd;
 use moothall_core::access::{Limits, Scope, TeamName};
+use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_server::{Admits, login_code, login_link};
 use moothall_store::{Accounts as _, Teams};
 use reqwest::Response;
@@ -267,6 +267,28 @@ async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act()
         let plain = !hostile.chars().any(char::is_control);
         assert_eq!(made.status().as_u16(), if plain { 201 } else { 400 }, "{hostile:?}");
     }
+}
+
+/// The word followed from the cookie, which other servers on the same machine are sent.
+#[tokio::test]
+async fn page_word_does_not_follow_from_the_cookie() {
+    let place = Place::new(Admits::Credentials).await;
+    let (cookie, word) = browser(&place).await;
+    let (_, secret) = cookie.split_once('=').unwrap();
+    let derived = Sha256Hex::of(format!("moothall page word {secret}").as_bytes()).to_string();
+    let make = async |word: &str| {
+        let request = place.post("/api/tokens").header("cookie", &cookie);
+        let request = request.header("x-moothall-page", word);
+        told(request.body(r#"{"scopes":["read"],"days":1}"#).send().await.unwrap()).await
+    };
+    for wrong in [derived.as_str(), secret, ""] {
+        assert_eq!(make(wrong).await, (403, "page-word-missing".to_owned()), "{wrong}");
+    }
+    assert_eq!(make(&word).await, (201, "-".to_owned()));
+    // Every page of the session is told the same word; another session has another one.
+    let session = place.get("/api/session").header("cookie", &cookie).send().await.unwrap();
+    assert!(session.text().await.unwrap().contains(&word));
+    assert_ne!(browser(&place).await.1, word);
 }
 
 /// 500 wrong tokens were answered within half a second, and the log did not mention them.
