@@ -1,5 +1,6 @@
 //! `moothall serve`: runs in the browser and over HTTP.
 
+mod browser;
 mod desk;
 mod facts;
 mod order;
@@ -109,7 +110,13 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             }
             AuthArg::Tokens | AuthArg::None => None,
         };
-        introduce(&origin, link.as_deref(), args);
+        introduce(&origin, link.as_deref());
+        // The file with the link is removed when the server ends.
+        let _redirect = match (args.open, &link) {
+            (true, Some(link)) => browser::open_privately(link, &loaded.places.folders.state),
+            (true, None) => browser::open(&origin),
+            (false, _) => None,
+        };
         let served = tokio::select! {
             served = moothall_server::serve(listener, app, guard, limits) => served,
             () = leave.cancelled() => Ok(()),
@@ -261,7 +268,7 @@ fn end_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliErr
     Ok(leave)
 }
 
-fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {
+fn introduce(url: &str, link: Option<&str>) {
     // The address is what a script wants to read.
     let _ = terminal::print(&format!("{url}\n"));
     if !moothall_ui::is_built() {
@@ -271,22 +278,5 @@ fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {
     terminal::note(&format!("{BOLD}Moothall{BOLD:#} {DIM}· Ctrl-C ends it{DIM:#}\n"));
     if let Some(link) = link {
         terminal::note(&format!("sign in, once: {link}\n"));
-    }
-    if args.open {
-        open(link.unwrap_or(url));
-    }
-}
-
-/// Opens the page where there is a desktop; where there is none, the address is printed.
-fn open(url: &str) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = std::process::Command::new(opener);
-    command
-        .arg(url)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
-    if command.spawn().is_err() {
-        terminal::note(&format!("{DIM}open it yourself: {url}{DIM:#}\n"));
     }
 }

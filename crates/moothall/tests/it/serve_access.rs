@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use insta::assert_snapshot;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, set_mode};
 
 /// A server that ends with the test.
 struct Server {
@@ -123,6 +124,37 @@ fn link_of_the_server_and_one_of_login_sign_in_once_each() {
             assert_eq!(server.client.get(&link).send().await.unwrap().status(), 401);
         }
     });
+}
+
+/// The link was an argument of `xdg-open`: other users read it in the process list, and could be
+/// faster than the browser.
+#[test]
+fn login_link_reaches_the_browser_in_a_private_file_and_in_no_argument() {
+    let mut world = World::new();
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    fs_err::create_dir(world.path("bin")).unwrap();
+    let script = "#!/bin/sh\nprintf '%s' \"$*\" >opened.tmp && mv opened.tmp opened\n";
+    world.write(&format!("bin/{opener}"), script);
+    set_mode(&world.path(&format!("bin/{opener}")), 0o755);
+    let path = std::env::var("PATH").unwrap();
+    world.set("PATH", &format!("{}:{path}", world.path("bin").display()));
+    let mut server = Server::start(&world, &["--open"]);
+    let link = server.link.clone().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !world.path("opened").exists() {
+        assert!(Instant::now() < until, "no browser was started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let opened = world.read("opened");
+    assert!(!opened.contains("http:") && !opened.contains("code="), "{opened}");
+    let about = fs_err::metadata(&opened).unwrap();
+    assert_eq!(about.permissions().mode() & 0o777, 0o600, "{opened}");
+    let page = fs_err::read_to_string(&opened).unwrap();
+    assert!(page.contains(&format!("content=\"0;url={link}\"")), "{page}");
+    let process = server.child.id().to_string();
+    std::process::Command::new("kill").arg(&process).status().unwrap();
+    server.child.wait().unwrap();
+    assert!(!std::path::Path::new(&opened).exists(), "the file is left behind");
 }
 
 #[test]
