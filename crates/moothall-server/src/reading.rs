@@ -12,6 +12,7 @@ use moothall_core::report::{self, Paper};
 use moothall_engine::Consultation;
 
 use crate::asked::Named;
+use crate::guard::EXPORT_CSP;
 use crate::shelf::Reading;
 use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
@@ -121,7 +122,10 @@ pub(crate) async fn export(
     };
     let mut response = tagged(&headers, kind, bytes);
     // HTML is looked at and printed; everything else is a file.
-    if form != "html" {
+    if form == "html" {
+        let policy = HeaderValue::from_static(EXPORT_CSP);
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    } else {
         let short: String = reading.record.row.run_id.as_str().chars().take(13).collect();
         let name = format!("attachment; filename=\"moothall-{short}.{form}\"");
         if let Ok(name) = HeaderValue::from_str(&name) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{Method, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use moothall_core::access::Scope;
@@ -142,6 +142,7 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
     // Who calls is found out here, for everything above.
     let api = api.layer(from_fn_with_state(Arc::clone(&app.access), access::identify));
     let metrics = Arc::clone(&app.metrics);
+    let guard = Arc::new(guard);
     Router::new()
         .merge(api)
         .fallback(assets::serve)
@@ -154,8 +155,8 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         // Streams are left alone: whoever compresses holds frames back.
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(Arc::new(guard), guard::check))
-        .layer(from_fn(guard::headers))
+        .layer(from_fn_with_state(Arc::clone(&guard), guard::check))
+        .layer(from_fn_with_state(guard, guard::headers))
         .layer(from_fn_with_state(metrics, telemetry::count))
         .with_state(app)
 }

@@ -186,6 +186,28 @@ fn public_url_without_tls_is_refused_unless_it_is_this_machine_or_insecure() {
 }
 
 #[test]
+fn browsers_are_told_to_use_tls_if_the_public_url_has_it() {
+    let world = World::new();
+    let public = ["--auth", "tokens", "--public-url", "https://moothall.example.com"];
+    // The server prints its public URL, so the port is chosen here.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let serve = ["serve", "--model", "demo", "--addr", &address];
+    let mut command = world.command(&[&serve[..], &public].concat());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let answered = runtime().block_on(async {
+        let client = Client::builder().no_proxy().build().unwrap();
+        client.get(format!("http://127.0.0.1:{port}/healthz")).send().await
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(answered.unwrap().headers()["strict-transport-security"], "max-age=31536000");
+}
+
+#[test]
 fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
     let world = World::new();
     let one = token(&world, &["--scope", "run", "--runs", "1"]);
