@@ -38,6 +38,7 @@ mod router;
 mod runs;
 mod shelf;
 mod stream;
+mod team_limiter;
 mod telemetry;
 mod times;
 pub mod wire;

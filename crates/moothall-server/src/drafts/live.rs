@@ -204,8 +204,15 @@ fn stream(app: App, mut cursor: Cursor, permit: StreamPermit) -> Body {
 }
 
 async fn heard(app: &App, id: &str, after: u64) -> Option<Heard> {
-    let store = Arc::clone(&app.workspaces.all.iter().find(|one| one.id == id)?.store);
-    tokio::task::spawn_blocking(move || store.heard(after)).await.ok()
+    let one = app.workspaces.all.iter().find(|one| one.id == id)?;
+    let store = Arc::clone(&one.store);
+    // A stream waits for its turn: hundreds of them hear of a change at the same moment.
+    let permit = Arc::clone(&one.stream_reads).acquire_owned().await.ok()?;
+    let read = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        store.heard(after)
+    });
+    read.await.ok()
 }
 
 /// What is new as frames, and the cursor moved behind it. What is no news by name, such as a draft
