@@ -12,6 +12,10 @@ use crate::shelf::Shelf;
 use crate::team_limiter::TeamLimiter;
 use crate::{Access, Desk, Feed, Metrics, Problem, Who, Workspaces};
 
+/// Runs that are replayed at once, to show what they wrote.
+const READINGS: usize = 16;
+const READINGS_PER_TEAM: usize = 4;
+
 /// PDF exports that run at once; each is a process that takes about a second of one core.
 const PDF_EXPORTS: usize = 4;
 const PDF_EXPORTS_PER_TEAM: usize = 2;
@@ -26,6 +30,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) workspaces: Arc<Workspaces>,
+    /// Runs that are read and replayed.
+    pub(crate) readings: Arc<TeamLimiter>,
     /// Processes that typeset memos as PDF.
     pub(crate) pdf_exports: Arc<TeamLimiter>,
     pub(crate) options: Options,
@@ -80,6 +86,7 @@ impl App {
             metrics: Arc::default(),
             shelf: Arc::default(),
             workspaces: Arc::default(),
+            readings: Arc::new(TeamLimiter::new(READINGS_PER_TEAM, READINGS)),
             pdf_exports: Arc::new(TeamLimiter::new(PDF_EXPORTS_PER_TEAM, PDF_EXPORTS)),
             options: Options::default(),
             closing,
