@@ -21,7 +21,7 @@ use moothall_server::{
     Workspaces, login_code, login_link,
 };
 use reqwest::Url;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
         let local = Arc::new(Local::open(&loaded).await?);
-        let listener = listen(args.addr).await?;
+        let listener = listen(args.addr)?;
         let address = listener.local_addr().unwrap_or(args.addr);
         let closing = CancellationToken::new();
         let feed = Feed::new(local.store.clone());
@@ -229,8 +229,22 @@ fn collector(endpoint: &str) -> Result<(Spans, Exporter), CliError> {
         .map_err(|error| CliError::failed("spans cannot be sent").with_source(error))
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
-    TcpListener::bind(address).await.map_err(|error| {
+/// Connections that the kernel holds until they are accepted. When there are more, clients wait for a
+/// second before they try again.
+const BACKLOG: u32 = 4_096;
+
+fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // As `TcpListener::bind` does: the port of a server that has just ended can be used again.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bind().map_err(|error| {
         let taken = error.kind() == std::io::ErrorKind::AddrInUse;
         let failed = CliError::failed(format!("cannot listen on {address}")).with_source(error);
         match taken {
