@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
@@ -5,6 +6,9 @@ const server = process.env["MOOTHALL_SERVER"] ?? "http://127.0.0.1:7777";
 
 export default defineConfig({
   plugins: [react()],
+  resolve: {
+    alias: { "react-style-singleton": fileURLToPath(new URL("src/ui/style-singleton.ts", import.meta.url)) },
+  },
   build: {
     target: "es2023",
     // A small file as a `data:` address would break the policy of the page.

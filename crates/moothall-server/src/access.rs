@@ -5,6 +5,8 @@
 //! identify.rs   token or session of a request ─► Who; the pace of a token; CSRF
 //! session.rs    /login, /api/session, /api/logout: a browser signs in and out
 //! tokens.rs     /api/tokens: the tokens of a team
+//! streams.rs    open event streams of each token
+//! login_throttle.rs   failed sign-ins of each address
 //! ```
 //!
 //! Single sign-on has its place in `session.rs`: whatever an identity provider says ends, as a login
@@ -12,7 +14,9 @@
 
 mod cookies;
 mod identify;
+mod login_throttle;
 pub(crate) mod session;
+mod streams;
 pub(crate) mod tokens;
 
 use std::collections::BTreeMap;
@@ -24,6 +28,9 @@ use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError, Te
 
 pub(crate) use self::cookies::Cookies;
 pub(crate) use self::identify::identify;
+use self::login_throttle::LoginThrottle;
+use self::streams::StreamLimiter;
+pub(crate) use self::streams::StreamPermit;
 use crate::{App, Problem, Who};
 
 /// How long a browser stays signed in.
@@ -50,6 +57,8 @@ pub struct Access {
     pub(crate) admits: Admits,
     pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) cookies: Cookies,
+    pub(crate) streams: StreamLimiter,
+    login_throttle: LoginThrottle,
     paces: Mutex<BTreeMap<TokenId, Pace>>,
     began: Instant,
 }
@@ -61,6 +70,8 @@ impl Access {
             admits,
             accounts,
             cookies: Cookies::of(origin),
+            streams: StreamLimiter::default(),
+            login_throttle: LoginThrottle::default(),
             paces: Mutex::default(),
             began: Instant::now(),
         }
@@ -73,7 +84,7 @@ impl Access {
         token: Option<TokenId>,
         scopes: Scopes,
     ) -> Result<Credential, AccessError> {
-        let secret = Credential::passing()?;
+        let (secret, page_word) = (Credential::passing()?, Credential::passing()?);
         let created_at_ms = now_ms();
         let session = NewSession {
             secret: secret.sha256(),
@@ -82,6 +93,7 @@ impl Access {
             scopes,
             created_at_ms,
             expires_at_ms: created_at_ms.saturating_add(millis(SESSION_LASTS)),
+            page_word,
         };
         self.accounts.create_session(session).await?;
         Ok(secret)

@@ -9,7 +9,16 @@ use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
 
 use crate::shelf::Shelf;
+use crate::team_limiter::TeamLimiter;
 use crate::{Access, Desk, Feed, Metrics, Problem, Who, Workspaces};
+
+/// Runs that are replayed at once, to show what they wrote.
+const READINGS: usize = 16;
+const READINGS_PER_TEAM: usize = 4;
+
+/// PDF exports that run at once; each is a process that takes about a second of one core.
+const PDF_EXPORTS: usize = 4;
+const PDF_EXPORTS_PER_TEAM: usize = 2;
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -21,6 +30,10 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) workspaces: Arc<Workspaces>,
+    /// Runs that are read and replayed.
+    pub(crate) readings: Arc<TeamLimiter>,
+    /// Processes that typeset memos as PDF.
+    pub(crate) pdf_exports: Arc<TeamLimiter>,
     pub(crate) options: Options,
     /// Cancelled when the server is about to end: streams say goodbye.
     pub(crate) closing: CancellationToken,
@@ -73,6 +86,8 @@ impl App {
             metrics: Arc::default(),
             shelf: Arc::default(),
             workspaces: Arc::default(),
+            readings: Arc::new(TeamLimiter::new(READINGS_PER_TEAM, READINGS)),
+            pdf_exports: Arc::new(TeamLimiter::new(PDF_EXPORTS_PER_TEAM, PDF_EXPORTS)),
             options: Options::default(),
             closing,
         }

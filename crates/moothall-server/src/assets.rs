@@ -6,11 +6,23 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::Problem;
 
+/// Styles of pages that are not part of the web UI. They are files because the policy of pages allows
+/// no styles in HTML.
+const STYLES: [(&str, &str); 2] = [
+    ("/plain-page.css", include_str!("plain_page.css")),
+    ("/api-docs.css", include_str!("openapi/page.css")),
+];
+
 /// Answers everything that is not the API: a file of the web UI, or its page.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !matches!(method, Method::GET | Method::HEAD) {
         return not_found();
+    }
+    if let Some((_, style)) = STYLES.iter().find(|(path, _)| *path == uri.path()) {
+        let cache = (header::CACHE_CONTROL, "no-cache");
+        return ([(header::CONTENT_TYPE, "text/css; charset=utf-8"), cache], *style)
+            .into_response();
     }
     let Some(asset) = moothall_ui::asset(uri.path(), text(header::ACCEPT_ENCODING)) else {
         return not_found();

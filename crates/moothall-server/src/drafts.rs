@@ -9,6 +9,7 @@ mod rows;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State as Shared;
@@ -19,6 +20,7 @@ use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal,
 use moothall_core::gate::Channel;
 use moothall_engine::drafts::{Caller, DraftError, DraftStore, workspace_id};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 
 pub(crate) use self::audit::show as audit;
 use self::live::Bell;
@@ -27,12 +29,23 @@ use crate::access::token_label;
 use crate::app::BUILD;
 use crate::asked::{Asked, Body, Named};
 use crate::control::bounded;
+use crate::team_limiter::busy;
 use crate::wire::{DraftDetail, DraftList, SaidOnDraft, SayOnDraft, WorkspaceRow};
 use crate::{App, Problem, Who};
 
 const USUAL_LIMIT: usize = 200;
 const MOST: usize = 1_000;
 const MAX_REASON_CHARS: usize = 2_000;
+
+/// Requests that use the drafts of one workspace at once. Each holds a blocking thread, and may wait
+/// there for another process that holds the lock of the store.
+const MAX_REQUESTS_PER_WORKSPACE: usize = 8;
+
+/// Streams that read the news of one workspace at once.
+const MAX_STREAM_READS_PER_WORKSPACE: usize = 2;
+
+/// How long a request waits for others before it is refused as `busy`.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// The workspaces whose drafts are shown.
 #[derive(Debug, Default)]
@@ -49,6 +62,8 @@ pub struct Workspace {
     id: String,
     name: String,
     store: Arc<DraftStore>,
+    requests: Arc<Semaphore>,
+    stream_reads: Arc<Semaphore>,
 }
 
 impl Workspace {
@@ -58,7 +73,13 @@ impl Workspace {
     pub fn new(folder: &Path, store: DraftStore) -> std::io::Result<Self> {
         let id = workspace_id(folder)?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Self { id, name: name.unwrap_or_else(|| "/".to_owned()), store: Arc::new(store) })
+        Ok(Self {
+            id,
+            name: name.unwrap_or_else(|| "/".to_owned()),
+            store: Arc::new(store),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS_PER_WORKSPACE)),
+            stream_reads: Arc::new(Semaphore::new(MAX_STREAM_READS_PER_WORKSPACE)),
+        })
     }
 }
 
@@ -235,15 +256,40 @@ fn id_of(text: &str) -> Result<DraftId, Problem> {
     DraftId::parse(text).ok_or_else(|| problem(Refusal::Unknown.into()))
 }
 
-/// Runs what waits for locks and the disk.
+/// Runs work on the drafts of all workspaces, which waits for locks and the disk.
 async fn blocking<T: Send + 'static>(
     app: App,
     work: impl FnOnce(&App) -> Result<T, DraftError> + Send + 'static,
 ) -> Result<Json<T>, Problem> {
-    let done = tokio::task::spawn_blocking(move || work(&app)).await;
-    done.map_err(|error| Problem::internal(&error))?.map(Json).map_err(problem)
+    let all: Vec<Arc<Semaphore>> =
+        app.workspaces.all.iter().map(|one| Arc::clone(&one.requests)).collect();
+    blocking_with(app, all, work).await
 }
 
+/// Runs work on the drafts of the workspaces with these limits. The permits belong to the thread: a
+/// request that times out leaves its thread waiting.
+async fn blocking_with<T: Send + 'static>(
+    app: App,
+    limits: Vec<Arc<Semaphore>>,
+    work: impl FnOnce(&App) -> Result<T, DraftError> + Send + 'static,
+) -> Result<Json<T>, Problem> {
+    let acquire = async {
+        let mut permits = Vec::new();
+        for limit in limits {
+            permits.push(limit.acquire_owned().await.ok()?);
+        }
+        Some(permits)
+    };
+    let permits = tokio::time::timeout(BUSY_AFTER, acquire).await.ok().flatten();
+    let permits = permits.ok_or_else(busy)?;
+    let done = tokio::task::spawn_blocking(move || {
+        let _permits = permits;
+        work(&app)
+    });
+    done.await.map_err(|error| Problem::internal(&error))?.map(Json).map_err(problem)
+}
+
+/// The one place where errors of the draft store become answers.
 fn problem(error: DraftError) -> Problem {
     let words = error.to_string();
     match &error {
@@ -262,8 +308,7 @@ fn problem(error: DraftError) -> Problem {
             _ => Problem::conflict("refused", words),
         },
         DraftError::ContentGone(_) => Problem::new(StatusCode::GONE, "content-gone", words),
-        DraftError::Busy => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", words)
-            .with_hint("try again in a few seconds"),
+        DraftError::Busy => busy(),
         error if error.is_refusal() => Problem::conflict("refused", words),
         error => Problem::internal(error),
     }

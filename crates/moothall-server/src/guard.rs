@@ -16,19 +16,29 @@ use axum::response::{IntoResponse as _, Response};
 use crate::Problem;
 use crate::plain_page::plain_page;
 
-/// The policy of every page: nothing from elsewhere, no script in a page, no frame around it. Styles
-/// may stand in elements: the marks are drawn with them.
-const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                   object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// The policy of every page: nothing from elsewhere, no script or style in the HTML, no frame around
+/// it. React sets single properties of elements by script, which this allows.
+const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
+                   form-action 'self'; frame-ancestors 'none'";
 
-/// Said with every answer.
+/// The policy of an exported memo, which is one file with its style in it, and without scripts.
+pub(crate) const EXPORT_CSP: &str = "default-src 'none'; style-src 'unsafe-inline'; \
+                                     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// For a year, browsers ask for this host with TLS only. Sent only if the public URL has TLS.
+const HSTS: &str = "max-age=31536000";
+
+/// Sent with every response.
 const HEADERS: [(HeaderName, &str); 5] = [
-    (header::CONTENT_SECURITY_POLICY, CSP),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     // Not `no-referrer`: with it, browsers send `Origin: null` even from our own sign-in form.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
 ];
 
 /// The names under which a server may be asked for.
@@ -147,13 +157,21 @@ fn refusal_page(problem: &Problem) -> Response {
     plain_page(status, "Request refused", &format!("<p>{advice}</p>"))
 }
 
-/// Puts what every answer says into this one.
-pub(crate) async fn headers(request: Request, next: Next) -> Response {
+/// Adds the headers of every response.
+pub(crate) async fn headers(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_api = request.uri().path().starts_with("/api");
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(CSP));
+    if guard.scheme == "https://" {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     if is_api && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

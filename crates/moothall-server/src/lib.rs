@@ -1,7 +1,8 @@
 //! The HTTP API: runs started, followed event by event, read and controlled; and the web UI.
 //!
 //! ```text
-//! browser ─► guard.rs   Host, Origin, headers of every answer
+//! browser ─► connections.rs   limits on connections, header timeout
+//!            guard.rs   Host, Origin, headers of every answer
 //!              └─ access/, caller.rs   who calls, and what they may do
 //!                   ├─ runs.rs, control.rs, company.rs   asks the Desk (desk.rs): the program behind this
 //!                   ├─ reading.rs                        snapshots, conversations, documents, exports
@@ -21,6 +22,7 @@ mod asked;
 mod assets;
 mod caller;
 mod company;
+mod connections;
 mod control;
 mod desk;
 mod drafts;
@@ -36,6 +38,7 @@ mod router;
 mod runs;
 mod shelf;
 mod stream;
+mod team_limiter;
 mod telemetry;
 mod times;
 pub mod wire;
@@ -43,6 +46,7 @@ pub mod wire;
 pub use crate::access::{Access, AccessError, Admits, login_code, login_link};
 pub use crate::app::{App, Options};
 pub use crate::caller::Who;
+pub use crate::connections::{ClientAddress, ConnectionLimits};
 pub use crate::desk::{Begun, Desk, DeskFuture, Once, Order};
 pub use crate::drafts::{Workspace, Workspaces};
 pub use crate::feed::{Feed, Timing};

@@ -1,6 +1,7 @@
 //! What a run has written: conversations, documents, and reports for people who were not there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -12,9 +13,13 @@ use moothall_core::report::{self, Paper};
 use moothall_engine::Consultation;
 
 use crate::asked::Named;
+use crate::guard::EXPORT_CSP;
 use crate::shelf::Reading;
 use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
+
+/// How long a PDF export waits for others of its team.
+const PDF_EXPORT_WAIT: Duration = Duration::from_secs(20);
 
 /// A conversation of a move with one decision maker.
 pub(crate) async fn thread(
@@ -113,7 +118,11 @@ pub(crate) async fn export(
         "md" => ("text/markdown; charset=utf-8", report::markdown(&memo()).into_bytes()),
         "html" => ("text/html; charset=utf-8", report::html(&memo(), Paper::A4).into_bytes()),
         "csv" => ("text/csv; charset=utf-8", report::scores_csv(view).into_bytes()),
-        "pdf" => ("application/pdf", app.desk.pdf(memo()).await?),
+        "pdf" => {
+            let team = &reading.record.row.owner.team;
+            let _permit = app.pdf_exports.acquire(team, PDF_EXPORT_WAIT).await?;
+            ("application/pdf", app.desk.pdf(memo()).await?)
+        }
         _ => {
             let pretty = format!("{:#}\n", report::export(view));
             ("application/json", pretty.into_bytes())
@@ -121,7 +130,10 @@ pub(crate) async fn export(
     };
     let mut response = tagged(&headers, kind, bytes);
     // HTML is looked at and printed; everything else is a file.
-    if form != "html" {
+    if form == "html" {
+        let policy = HeaderValue::from_static(EXPORT_CSP);
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    } else {
         let short: String = reading.record.row.run_id.as_str().chars().take(13).collect();
         let name = format!("attachment; filename=\"moothall-{short}.{form}\"");
         if let Ok(name) = HeaderValue::from_str(&name) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{Method, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use moothall_core::access::Scope;
@@ -18,6 +18,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
+use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
     App, Guard, Problem, assets, caller, company, control, drafts, guard, openapi, pages, reading,
     runs, stream, telemetry,
@@ -30,11 +31,17 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time until an answer begins. Streams go on after that.
     pub answer_within: Duration,
+    /// Limits on the connections that requests come through.
+    pub connections: ConnectionLimits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body_bytes: 1 << 20, answer_within: Duration::from_secs(60) }
+        Self {
+            body_bytes: 1 << 20,
+            answer_within: Duration::from_secs(60),
+            connections: ConnectionLimits::default(),
+        }
     }
 }
 
@@ -135,6 +142,7 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
     // Who calls is found out here, for everything above.
     let api = api.layer(from_fn_with_state(Arc::clone(&app.access), access::identify));
     let metrics = Arc::clone(&app.metrics);
+    let guard = Arc::new(guard);
     Router::new()
         .merge(api)
         .fallback(assets::serve)
@@ -147,8 +155,8 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         // Streams are left alone: whoever compresses holds frames back.
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(Arc::new(guard), guard::check))
-        .layer(from_fn(guard::headers))
+        .layer(from_fn_with_state(Arc::clone(&guard), guard::check))
+        .layer(from_fn_with_state(guard, guard::headers))
         .layer(from_fn_with_state(metrics, telemetry::count))
         .with_state(app)
 }
@@ -164,9 +172,8 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let closing = app.closing.clone();
     let router = router(app, guard, limits);
-    axum::serve(listener, router)
-        .with_graceful_shutdown(async move { closing.cancelled().await })
-        .await
+    serve_connections(listener, router, limits.connections, closing).await;
+    Ok(())
 }
 
 /// Whether runs can be read and drafts can be recorded.

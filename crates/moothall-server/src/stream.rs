@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::access::StreamPermit;
 use crate::app::BUILD;
 use crate::asked::{Asked, Named};
 use crate::feed::frame;
@@ -57,7 +58,8 @@ pub(crate) async fn events(
     if row.state.is_terminal() && after == row.events {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    Ok((EVENT_STREAM, stream(app, row.run_id, after)).into_response())
+    let permit = app.access.streams.open(&who)?;
+    Ok((EVENT_STREAM, stream(app, row.run_id, after, permit)).into_response())
 }
 
 /// A cursor as it was written.
@@ -83,8 +85,9 @@ pub(crate) fn beyond_head(after: u64, row: &RunRow) -> Problem {
 }
 
 /// Frames from a cursor on, until the end of the run, of the server, or of the stream's age.
-fn stream(app: App, run_id: RunId, after: u64) -> Body {
+fn stream(app: App, run_id: RunId, after: u64, permit: StreamPermit) -> Body {
     Body::from_stream(async_stream::stream! {
+        let _permit = permit;
         let mut cursor = after;
         let Ok(feed) = app.feed.follow(&run_id).await else { return };
         let mut changes = feed.changes();

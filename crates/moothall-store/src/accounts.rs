@@ -152,6 +152,9 @@ pub struct NewSession {
     pub created_at_ms: u64,
     /// From when on it does not count.
     pub expires_at_ms: u64,
+    /// What a page has to send beside the cookie when it changes something. It is kept in clear text,
+    /// because pages ask for it; without the cookie it is worth nothing.
+    pub page_word: Credential,
 }
 
 /// A session as it stands.
@@ -165,6 +168,8 @@ pub struct SessionRow {
     pub scopes: Scopes,
     /// From when on it does not count.
     pub expires_at_ms: u64,
+    /// What a page has to send beside the cookie when it changes something.
+    pub page_word: Credential,
 }
 
 impl SessionRow {

@@ -35,6 +35,7 @@ fn caller_of_a_token_is_what_the_token_is_at_that_time() {
         token: Some(row.clone()),
         scopes: "admin".parse().unwrap(),
         expires_at_ms: 50,
+        page_word: Credential::sent("word"),
     };
     for (at_ms, expected) in [(99, &known), (100, &Caller::Expired)] {
         assert_eq!(row.caller(at_ms), *expected);

@@ -11,8 +11,8 @@ use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError, StoredEvent, TeamRow,
-    TokenRow, Wish,
+    Credential, JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError, StoredEvent,
+    TeamRow, TokenRow, Wish,
 };
 
 /// A row of whatever database: what a column of ours can hold.
@@ -143,6 +143,7 @@ pub(crate) fn session(row: &impl Record) -> Result<(SessionRow, Option<TokenId>)
         token: None,
         scopes: parsed("scopes", row.text("scopes")?)?,
         expires_at_ms: unsigned(row.number("expires_at_ms")?)?,
+        page_word: Credential::sent(row.text("page_word")?),
     };
     Ok((session, token.map(|text| parsed("token id", text)).transpose()?))
 }

@@ -19,6 +19,7 @@ mod local;
 mod logging;
 mod notice;
 mod offline;
+mod open_files;
 mod pace;
 mod pdf_helper;
 mod pdf_sandbox;

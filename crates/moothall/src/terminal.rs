@@ -8,7 +8,8 @@ use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
 use crate::args::ColorWhen;
-use crate::error::CliError;
+use crate::config::Problem;
+use crate::error::{CliError, printable};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
@@ -162,6 +163,15 @@ pub(crate) fn clear_line() {
 
 pub(crate) fn show_error(error: &CliError) {
     note(&painted(&error.render()));
+}
+
+/// Shows a problem of the configuration that stops nothing.
+pub(crate) fn show_warning(problem: &Problem) {
+    let mut text = format!("{YELLOW}warning:{YELLOW:#} {}\n", printable(&problem.message));
+    if let Some(hint) = &problem.hint {
+        text.push_str(&format!("{CYAN}hint:{CYAN:#} {}\n", printable(hint)));
+    }
+    note(&text);
 }
 
 fn painted(error: &str) -> String {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use moothall_core::Sha256Hex;
 use moothall_store::Credential;
 
 /// What the session's cookie is called here, and how it is given.
@@ -64,12 +63,6 @@ impl Cookies {
         header.set_sensitive(true);
         Some(header)
     }
-}
-
-/// What a page must say beside the cookie when it changes something. It follows from the session's
-/// secret, which pages cannot read, and says nothing about it; our own page is told it.
-pub(crate) fn page_word(session: &Credential) -> String {
-    Sha256Hex::of(format!("moothall page word {}", session.reveal()).as_bytes()).to_string()
 }
 
 #[cfg(test)]

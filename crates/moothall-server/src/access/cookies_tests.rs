@@ -45,11 +45,3 @@ fn session_is_read_among_others_and_never_guessed() {
         assert_eq!(read(none), None, "{none:?}");
     }
 }
-
-#[test]
-fn word_of_a_page_follows_from_its_session_and_does_not_show_it() {
-    let (one, other) = (Credential::sent("abc"), Credential::sent("abd"));
-    assert_eq!(page_word(&one), page_word(&one.clone()));
-    assert_ne!(page_word(&one), page_word(&other));
-    assert_ne!(page_word(&one), one.sha256().to_string());
-}

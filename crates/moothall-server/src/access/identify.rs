@@ -9,7 +9,6 @@ use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::{Caller, Limits, Member, Owner, Scopes};
 use moothall_store::{Credential, StoreError, TokenRow};
 
-use super::cookies::page_word;
 use super::{Access, Admits, now_ms};
 use crate::{Problem, Who};
 
@@ -40,14 +39,14 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     let with = credential(&access, request.headers());
-    let caller = match caller(&access, &with).await {
-        Ok(caller) => caller,
+    let (caller, page_word) = match caller(&access, &with).await {
+        Ok(found) => found,
         Err(error) => return Problem::from(error).into_response(),
     };
-    if let With::Session(session) = &with
+    if let With::Session(_) = &with
         && matches!(caller, Caller::Known(_))
         && changes(request.method())
-        && !says_its_word(request.headers(), session)
+        && !says_its_word(request.headers(), page_word.as_ref())
     {
         let words = "a page that changes something says its word";
         return Problem::new(StatusCode::FORBIDDEN, "page-word-missing", words)
@@ -65,15 +64,19 @@ pub(crate) async fn identify(
             .into_response();
     }
     request.extensions_mut().insert(Who(caller));
-    if let With::Session(session) = with {
-        request.extensions_mut().insert(OwnSession(session));
+    if let With::Session(secret) = with {
+        request.extensions_mut().insert(OwnSession { secret, page_word });
     }
     next.run(request).await
 }
 
 /// The session a request came with, for whoever ends it or tells its word.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnSession(pub(super) Credential);
+pub(crate) struct OwnSession {
+    pub(super) secret: Credential,
+    /// `None` if the session is unknown.
+    pub(super) page_word: Option<Credential>,
+}
 
 fn credential(access: &Access, headers: &HeaderMap) -> With {
     let mut told = headers.get_all(header::AUTHORIZATION).iter();
@@ -101,31 +104,33 @@ fn credential(access: &Access, headers: &HeaderMap) -> With {
     }
 }
 
-async fn caller(access: &Access, with: &With) -> Result<Caller, StoreError> {
+/// Who calls, and the page word if they came with a session.
+async fn caller(access: &Access, with: &With) -> Result<(Caller, Option<Credential>), StoreError> {
     let now_ms = now_ms();
-    let (caller, token) = match with {
+    let (caller, token, page_word) = match with {
         With::Nothing => {
-            return Ok(match access.admits {
+            let caller = match access.admits {
                 Admits::Everyone => user_of_the_machine(),
                 Admits::Credentials => Caller::Nobody,
-            });
+            };
+            return Ok((caller, None));
         }
-        With::Other => return Ok(Caller::Unknown),
+        With::Other => return Ok((Caller::Unknown, None)),
         With::Token(secret) => match access.accounts.token(&secret.sha256()).await? {
-            None => return Ok(Caller::Unknown),
-            Some(row) => (row.caller(now_ms), Some(row)),
+            None => return Ok((Caller::Unknown, None)),
+            Some(row) => (row.caller(now_ms), Some(row), None),
         },
         With::Session(secret) => match access.accounts.session(&secret.sha256()).await? {
             // A cookie of before the runs were moved away, say.
-            None if access.admits == Admits::Everyone => return Ok(user_of_the_machine()),
-            None => return Ok(Caller::Unknown),
-            Some(row) => (row.caller(now_ms), row.token),
+            None if access.admits == Admits::Everyone => return Ok((user_of_the_machine(), None)),
+            None => return Ok((Caller::Unknown, None)),
+            Some(row) => (row.caller(now_ms), row.token, Some(row.page_word)),
         },
     };
     if let (Caller::Known(_), Some(row)) = (&caller, &token) {
         note(access, row, now_ms).await;
     }
-    Ok(caller)
+    Ok((caller, page_word))
 }
 
 /// Nobody waits for it for long, and nobody fails because of it.
@@ -148,7 +153,10 @@ fn changes(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-fn says_its_word(headers: &HeaderMap, session: &Credential) -> bool {
+fn says_its_word(headers: &HeaderMap, page_word: Option<&Credential>) -> bool {
     let said = headers.get(PAGE_WORD).and_then(|word| word.to_str().ok());
-    said == Some(&*page_word(session))
+    // Hashes, so that comparing takes as long for every guess.
+    let matches =
+        |(said, word): (&str, &Credential)| Credential::sent(said).sha256() == word.sha256();
+    said.zip(page_word).is_some_and(matches)
 }

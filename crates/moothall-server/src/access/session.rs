@@ -9,10 +9,11 @@ use moothall_core::access::{Caller, Member};
 use moothall_store::Credential;
 use serde::Deserialize;
 
-use super::cookies::page_word;
 use super::identify::OwnSession;
+use super::login_throttle::LoginAttempt;
 use super::{SESSION_LASTS, now_ms};
 use crate::asked::Asked;
+use crate::connections::PeerAddress;
 use crate::plain_page::plain_page;
 use crate::wire::Session;
 use crate::{App, Problem, Who};
@@ -31,12 +32,17 @@ pub(crate) struct LoginForm {
 /// entered.
 pub(crate) async fn open(
     State(app): State<App>,
+    peer: Option<Extension<PeerAddress>>,
     Asked(query): Asked<LoginQuery>,
 ) -> Result<Response, Problem> {
     let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
+    let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let code = Credential::sent(&code);
     let taken = app.access.accounts.take_login_code(&code.sha256(), now_ms()).await?;
-    let Some(taken) = taken else { return Ok(page(StatusCode::UNAUTHORIZED, USED)) };
+    let Some(taken) = taken else {
+        attempt.failed().await;
+        return Ok(page(StatusCode::UNAUTHORIZED, USED));
+    };
     let begun = app.access.begin_session(taken.team, None, taken.scopes).await;
     Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
 }
@@ -44,13 +50,18 @@ pub(crate) async fn open(
 /// Exchanges a token for a session.
 pub(crate) async fn enter(
     State(app): State<App>,
+    peer: Option<Extension<PeerAddress>>,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Result<Response, Problem> {
     let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, ENTER)) };
+    let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let token = Credential::sent(form.token.trim());
     let row = app.access.accounts.token(&token.sha256()).await?;
     let row = row.filter(|row| matches!(row.caller(now_ms()), Caller::Known(_)));
-    let Some(row) = row else { return Ok(page(StatusCode::UNAUTHORIZED, REFUSED)) };
+    let Some(row) = row else {
+        attempt.failed().await;
+        return Ok(page(StatusCode::UNAUTHORIZED, REFUSED));
+    };
     let begun = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
     Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
 }
@@ -68,7 +79,9 @@ pub(crate) async fn show(
         runs_at_once: limits.runs_at_once,
         micro_usd_a_day: limits.usd_a_day,
         requests_a_minute: limits.requests_a_minute,
-        page_word: session.map(|Extension(OwnSession(secret))| page_word(&secret)),
+        page_word: session
+            .and_then(|Extension(session)| session.page_word)
+            .map(|word| word.reveal().to_owned()),
     }))
 }
 
@@ -77,12 +90,22 @@ pub(crate) async fn leave(
     State(app): State<App>,
     session: Option<Extension<OwnSession>>,
 ) -> Result<Response, Problem> {
-    if let Some(Extension(OwnSession(secret))) = session {
-        app.access.accounts.end_session(&secret.sha256()).await?;
+    if let Some(Extension(session)) = session {
+        app.access.accounts.end_session(&session.secret.sha256()).await?;
     }
     let mut headers = HeaderMap::new();
     headers.extend(app.access.cookies.take().map(|cookie| (header::SET_COOKIE, cookie)));
     Ok((StatusCode::NO_CONTENT, headers).into_response())
+}
+
+fn begin_attempt(app: &App, peer: Option<Extension<PeerAddress>>) -> Option<LoginAttempt> {
+    app.access.login_throttle.begin(peer.map(|Extension(peer)| peer))
+}
+
+fn too_many_attempts() -> Response {
+    let mut response = page(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// Away from the address that held the code, so that it stays in no history.
@@ -96,6 +119,7 @@ fn signed_in(app: &App, session: &Credential) -> Response {
 }
 
 const ENTER: &str = "Sign in with your access token.";
+const TOO_MANY: &str = "Too many failed attempts from your address. Try again in a moment.";
 const REFUSED: &str = "This token is unknown, expired or revoked.";
 const USED: &str = "This link has been used already or is older than ten minutes. \
                     Run <code>moothall login</code> for a new one.";

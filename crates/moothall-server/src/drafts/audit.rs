@@ -1,6 +1,7 @@
 //! `GET /api/audit`: the journal of a workspace, checked on every request: that is what it is for.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State as Shared;
@@ -8,7 +9,7 @@ use moothall_core::drafts::{DraftId, End, Event, RelPath, Say, spelled_out};
 use moothall_engine::drafts::{DraftError, Head, Line, Verified, torn_files};
 use serde::Deserialize;
 
-use super::{Workspace, blocking};
+use super::{Workspace, blocking_with};
 use crate::asked::Asked;
 use crate::times::rfc3339;
 use crate::wire::{AuditPage, AuditRow, TornRow};
@@ -38,7 +39,8 @@ pub(crate) async fn show(
     if query.workspace.is_some() && one.is_none() {
         return Err(Problem::not_found("there is no such workspace"));
     }
-    blocking(app, move |app| {
+    let limits = one.iter().map(|one| Arc::clone(&one.requests)).collect();
+    blocking_with(app, limits, move |app| {
         let mut page = AuditPage {
             workspaces: app.workspaces.rows(),
             workspace: None,

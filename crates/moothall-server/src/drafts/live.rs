@@ -19,11 +19,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Workspace, Workspaces};
+use crate::access::StreamPermit;
 use crate::app::BUILD;
 use crate::asked::Asked;
 use crate::stream::{EVENT_STREAM, SCHEMA, bye};
 use crate::times::rfc3339;
-use crate::{App, Problem};
+use crate::{App, Problem, Who};
 
 /// How often journals are read for what other processes wrote.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -128,6 +129,7 @@ pub(crate) struct After {
 /// Answers with a stream. Whoever names no cursor hears what happens from now on.
 pub(crate) async fn events(
     Shared(app): Shared<App>,
+    who: Who,
     Asked(query): Asked<After>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -146,11 +148,13 @@ pub(crate) async fn events(
         cursor.set(id, head);
     }
     cursor.0.retain(|id, _| app.workspaces.all.iter().any(|one| one.id == *id));
-    Ok((EVENT_STREAM, stream(app, cursor)).into_response())
+    let permit = app.access.streams.open(&who)?;
+    Ok((EVENT_STREAM, stream(app, cursor, permit)).into_response())
 }
 
-fn stream(app: App, mut cursor: Cursor) -> Body {
+fn stream(app: App, mut cursor: Cursor, permit: StreamPermit) -> Body {
     Body::from_stream(async_stream::stream! {
+        let _permit = permit;
         let mut rung = app.workspaces.bell.0.subscribe();
         let heartbeat = app.options.heartbeat;
         let hello = json!({
@@ -200,8 +204,15 @@ fn stream(app: App, mut cursor: Cursor) -> Body {
 }
 
 async fn heard(app: &App, id: &str, after: u64) -> Option<Heard> {
-    let store = Arc::clone(&app.workspaces.all.iter().find(|one| one.id == id)?.store);
-    tokio::task::spawn_blocking(move || store.heard(after)).await.ok()
+    let one = app.workspaces.all.iter().find(|one| one.id == id)?;
+    let store = Arc::clone(&one.store);
+    // A stream waits for its turn: hundreds of them hear of a change at the same moment.
+    let permit = Arc::clone(&one.stream_reads).acquire_owned().await.ok()?;
+    let read = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        store.heard(after)
+    });
+    read.await.ok()
 }
 
 /// What is new as frames, and the cursor moved behind it. What is no news by name, such as a draft

@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::front::Front;
+use crate::connections::{ClientAddress, ConnectionLimits, serve_connections};
 
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
@@ -48,11 +49,17 @@ pub struct HttpLimits {
     pub body_bytes: usize,
     /// Time until all of it is here.
     pub body_within: Duration,
+    /// Limits on the connections that requests come through.
+    pub connections: ConnectionLimits,
 }
 
 impl Default for HttpLimits {
     fn default() -> Self {
-        Self { body_bytes: 8 << 20, body_within: Duration::from_secs(10) }
+        Self {
+            body_bytes: 8 << 20,
+            body_within: Duration::from_secs(10),
+            connections: ConnectionLimits::default(),
+        }
     }
 }
 
@@ -74,7 +81,7 @@ pub async fn serve_http<L>(
 ) -> std::io::Result<()>
 where
     L: Listener,
-    L::Addr: std::fmt::Debug,
+    L::Addr: ClientAddress,
 {
     // Whoever listens on a socket file has no name that a page could point at it.
     let config = StreamableHttpServerConfig::default()
@@ -91,10 +98,9 @@ where
     let router = Router::new()
         .route_service(PATH, service)
         .layer(from_fn_with_state(Door { bearer, limits }, let_in));
-    let served = axum::serve(listener, router)
-        .with_graceful_shutdown(async move { closing.cancelled().await });
+    let served = serve_connections(listener, router, limits.connections, closing);
     tokio::select! {
-        served = served.into_future() => served,
+        () = served => Ok(()),
         () = watching.lost() => Err(std::io::Error::other(super::LinkError)),
     }
 }

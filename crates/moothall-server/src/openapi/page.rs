@@ -4,13 +4,6 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
-padding:0 1rem;color:#1a1a17;background:#f5f3ec}code,pre{font:13px/1.45 ui-monospace,monospace}\
-pre{background:#fffdf8;border:1px solid #e0dccf;border-radius:7px;padding:.75rem;overflow:auto}\
-summary{cursor:pointer;padding:.35rem 0}summary b{display:inline-block;width:3.5rem}\
-@media(prefers-color-scheme:dark){body{color:#efede5;background:#10110f}\
-pre{background:#171816;border-color:#282a26}a{color:#86b9ff}}";
-
 /// The page of a document.
 pub(super) fn page(document: &Value) -> String {
     let mut body = String::new();
@@ -19,7 +12,7 @@ pub(super) fn page(document: &Value) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>Moothall API</title>\
-         <style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+         <link rel=\"stylesheet\" href=\"/api-docs.css\"></head><body><main>{body}</main></body></html>"
     )
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use moothall_core::access::{Limits as Allowed, TeamName, TokenId};
 use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
@@ -13,6 +14,7 @@ use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::AbsentDesk;
@@ -331,4 +333,44 @@ async fn server_is_not_ready_while_the_journal_cannot_be_written() {
     assert_eq!(ready().await.0, 200);
     assert_eq!(scene.say(id, "approve", body).await.0, 200);
     assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n");
+}
+
+/// 540 looks at the drafts of a locked store took every blocking thread of the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_wait_for_a_locked_store_are_few_and_others_are_told_that_it_is_busy() {
+    let scene = Scene::new(Admits::Everyone).await;
+    scene.waiting("all: build\n");
+    // Another process holds every lock of the store, and does not let go.
+    let state = scene.folder.path().join("state");
+    let mut locks = Vec::new();
+    for entry in fs_err::read_dir(&state).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "lock") {
+            let file = fs_err::File::open(path).unwrap().into_parts().0;
+            file.lock().unwrap();
+            locks.push(file);
+        }
+    }
+    assert!(!locks.is_empty());
+    let mut requests = JoinSet::new();
+    for _ in 0..60 {
+        requests.spawn(scene.client.get(format!("{}/api/drafts", scene.base)).send());
+    }
+    let mut busy = 0;
+    while busy < 52 {
+        let answer = tokio::time::timeout(Duration::from_secs(30), requests.join_next());
+        let answer = answer.await.expect("requests wait for the lock").unwrap().unwrap().unwrap();
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers()["retry-after"], "1");
+        let problem: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        assert_eq!(problem["code"], "busy");
+        busy += 1;
+    }
+    assert_eq!(scene.get("/api/runs").await["runs"], json!([]));
+    drop(locks);
+    while let Some(answer) = requests.join_next().await {
+        let status = answer.unwrap().unwrap().status();
+        assert!(status == 200 || status == 503, "{status}");
+    }
+    assert_eq!(scene.get("/api/drafts").await["waiting"], 1);
 }

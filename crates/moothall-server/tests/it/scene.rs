@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use moothall_core::access::Owner;
 use moothall_core::{RunEvent, RunEventBody, Verdict};
-use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Options, Timing, serve};
+use moothall_server::{
+    Access, Admits, App, ConnectionLimits, Feed, Guard, Limits, Options, Timing, serve,
+};
 use moothall_store::{Commit, NewRun, RunState, SqliteStore, Store};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,6 +27,10 @@ pub(crate) const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 impl Scene {
     pub(crate) async fn new(options: Options) -> Self {
+        Self::with_limits(options, ConnectionLimits::default()).await
+    }
+
+    pub(crate) async fn with_limits(options: Options, connections: ConnectionLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
         let access = Access::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
@@ -55,8 +61,9 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let guard = Guard::local(listener.local_addr().unwrap());
         let address = listener.local_addr().unwrap().to_string();
+        let limits = Limits { connections, ..Limits::default() };
         let served = tokio::spawn(async move {
-            serve(listener, app, guard, Limits::default()).await.unwrap();
+            serve(listener, app, guard, limits).await.unwrap();
         });
         Self { address, closing, served, store, _folder: folder }
     }

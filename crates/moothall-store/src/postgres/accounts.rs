@@ -155,8 +155,8 @@ impl Accounts for PgStore {
                 .map_err(database_error)?;
             sqlx::query(
                 "INSERT INTO sessions (secret_sha256, team, token_id, scopes, created_at_ms,
-                                       expires_at_ms)
-                 VALUES ($1, $2, $3, $4, $5, $6)",
+                                       expires_at_ms, page_word)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
             )
             .bind(session.secret.to_string())
             .bind(session.team.as_str())
@@ -164,6 +164,7 @@ impl Accounts for PgStore {
             .bind(session.scopes.to_string())
             .bind(at_ms)
             .bind(to_sql(session.expires_at_ms)?)
+            .bind(session.page_word.reveal())
             .execute(&mut *transaction)
             .await
             .map_err(database_error)?;

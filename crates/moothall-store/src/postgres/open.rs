@@ -12,6 +12,7 @@ use crate::StoreError;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_runs.sql"),
     include_str!("../../migrations/postgres/0002_purse.sql"),
+    include_str!("../../migrations/postgres/0003_page_word.sql"),
 ];
 
 /// The oldest PostgreSQL that the tests ran on, as it numbers itself.

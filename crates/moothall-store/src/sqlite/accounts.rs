@@ -158,8 +158,8 @@ impl Accounts for SqliteStore {
                 .map_err(database_error)?;
             sqlx::query(
                 "INSERT INTO sessions (secret_sha256, team, token_id, scopes, created_at_ms,
-                                       expires_at_ms)
-                 VALUES (?, ?, ?, ?, ?, ?)",
+                                       expires_at_ms, page_word)
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
             )
             .bind(session.secret.to_string())
             .bind(session.team.as_str())
@@ -167,6 +167,7 @@ impl Accounts for SqliteStore {
             .bind(session.scopes.to_string())
             .bind(at_ms)
             .bind(to_sql(session.expires_at_ms)?)
+            .bind(session.page_word.reveal())
             .execute(&mut *transaction)
             .await
             .map_err(database_error)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use moothall_core::access::{Limits, Scopes, TeamName, TokenId};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_store::{
-    LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError, TeamRow, Teams,
-    TokenRow,
+    Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError, TeamRow,
+    Teams, TokenRow,
 };
 
 use crate::support::Kept;
@@ -99,6 +99,7 @@ fn new_session(text: &str, token: Option<TokenId>) -> NewSession {
         scopes: scopes("read"),
         created_at_ms: 10,
         expires_at_ms: 100,
+        page_word: Credential::sent(&format!("page word of {text}")),
     }
 }
 
@@ -192,15 +193,16 @@ async fn a_session_is_found_with_its_token_until_it_ends(store: Arc<dyn Kept>) {
     store.create_token(new_token(1)).await.unwrap();
     store.create_session(new_session("with", Some(token_id(1)))).await.unwrap();
     store.create_session(new_session("without", None)).await.unwrap();
-    let expected = |token| SessionRow {
+    let expected = |text: &str, token| SessionRow {
         team: TeamName::local(),
         token,
         scopes: scopes("read"),
         expires_at_ms: 100,
+        page_word: Credential::sent(&format!("page word of {text}")),
     };
     let with = store.session(&secret("with")).await.unwrap();
-    assert_eq!(with, Some(expected(Some(row(new_token(1))))));
-    assert_eq!(store.session(&secret("without")).await.unwrap(), Some(expected(None)));
+    assert_eq!(with, Some(expected("with", Some(row(new_token(1))))));
+    assert_eq!(store.session(&secret("without")).await.unwrap(), Some(expected("without", None)));
     for _ in 0..2 {
         store.end_session(&secret("with")).await.unwrap();
         assert_eq!(store.session(&secret("with")).await.unwrap(), None);

@@ -51,7 +51,7 @@ async fn a_file_of_a_newer_format_is_refused() {
     SqliteStore::open(&place.path()).await.unwrap().close().await;
     execute(&place.path(), "PRAGMA user_version = 77").await;
     match SqliteStore::open(&place.path()).await.unwrap_err() {
-        StoreError::NewerFormat { path, found: 77, known: 5 } => assert_eq!(path, place.path()),
+        StoreError::NewerFormat { path, found: 77, known: 6 } => assert_eq!(path, place.path()),
         other => panic!("{other:?}"),
     }
 }
@@ -351,6 +351,7 @@ async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
             scopes,
             created_at_ms: 0,
             expires_at_ms: u64::MAX >> 1,
+            page_word: Credential::sent("word"),
         })
         .await
         .unwrap();

@@ -41,6 +41,9 @@ pub(crate) struct ServeArgs {
     /// something stands in front of it
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
+    /// Allow a public URL without TLS: tokens and session cookies cross the network unencrypted
+    #[arg(long, requires = "public_url")]
+    pub(crate) insecure: bool,
     /// Collector that spans are sent to, as OTLP over HTTP, such as http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,

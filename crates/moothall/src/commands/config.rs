@@ -33,11 +33,12 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
                 Ok(resolved)
             });
             terminal::print(&config::check(&resolved, *json))?;
-            Ok(if resolved.is_ok() { Exit::Fine } else { Exit::Usage })
+            let is_fine = resolved.is_ok_and(|resolved| resolved.warnings.is_empty());
+            Ok(if is_fine { Exit::Fine } else { Exit::Usage })
         }
     }
 }
 
 fn problem(error: CliError) -> ConfigError {
-    Problem { message: error.words(), hint: error.hint }.into()
+    Problem { message: error.words(), hint: error.hint, is_warning: false }.into()
 }

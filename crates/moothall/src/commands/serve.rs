@@ -1,5 +1,6 @@
 //! `moothall serve`: runs in the browser and over HTTP.
 
+mod browser;
 mod desk;
 mod facts;
 mod order;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 use moothall_core::access::{Scope, TeamName};
 use moothall_core::consult::{Committee, board};
 use moothall_engine::drafts::DraftStore;
+use moothall_models::connection::is_loopback;
 use moothall_server::{
     Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
     Workspaces, login_code, login_link,
 };
-use rustix::process::{Resource, getrlimit, setrlimit};
-use tokio::net::TcpListener;
+use reqwest::Url;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +36,7 @@ use crate::error::{CliError, Exit};
 use crate::local::Local;
 use crate::pace::Pace;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
-use crate::{config, logging};
+use crate::{config, logging, open_files};
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -48,7 +50,8 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
     };
     logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
     refuse_other_machines(args)?;
-    open_many_files();
+    refuse_plain_http(args)?;
+    let limits = Limits { connections: open_files::connection_limits(), ..Limits::default() };
     let offline = files::whole(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
@@ -57,7 +60,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
         .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
     runtime.block_on(async {
         let local = Arc::new(Local::open(&loaded).await?);
-        let listener = listen(args.addr).await?;
+        let listener = listen(args.addr)?;
         let address = listener.local_addr().unwrap_or(args.addr);
         let closing = CancellationToken::new();
         let feed = Feed::new(local.store.clone());
@@ -107,9 +110,15 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             }
             AuthArg::Tokens | AuthArg::None => None,
         };
-        introduce(&origin, link.as_deref(), args);
+        introduce(&origin, link.as_deref());
+        // The file with the link is removed when the server ends.
+        let _redirect = match (args.open, &link) {
+            (true, Some(link)) => browser::open_privately(link, &loaded.places.folders.state),
+            (true, None) => browser::open(&origin),
+            (false, _) => None,
+        };
         let served = tokio::select! {
-            served = moothall_server::serve(listener, app, guard, Limits::default()) => served,
+            served = moothall_server::serve(listener, app, guard, limits) => served,
             () = leave.cancelled() => Ok(()),
         };
         closing.cancel();
@@ -164,14 +173,6 @@ fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Work
     Ok(Workspaces::new(all, person).with_user(rustix::process::getuid().as_raw()))
 }
 
-/// A reader is a connection, and a connection is a file. Where more are not allowed, fewer readers
-/// are served.
-fn open_many_files() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
 /// Who can reach the server can try to spend its user's money.
 fn refuse_other_machines(args: &ServeArgs) -> Result<(), CliError> {
     let address = args.addr;
@@ -193,6 +194,28 @@ fn refuse_other_machines(args: &ServeArgs) -> Result<(), CliError> {
     }
 }
 
+/// Whoever can read the network between a browser and a server without TLS gets its tokens.
+fn refuse_plain_http(args: &ServeArgs) -> Result<(), CliError> {
+    let Some(text) = &args.public_url else { return Ok(()) };
+    // What cannot be parsed is refused as an origin later.
+    let is_plain = Url::parse(text).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url));
+    if !is_plain {
+        return Ok(());
+    }
+    if args.insecure {
+        let words = "tokens and cookies cross the network unencrypted (`--insecure`)";
+        terminal::note(&format!("{YELLOW}warning: {words}{YELLOW:#}\n"));
+        return Ok(());
+    }
+    let https = text.replacen("http://", "https://", 1);
+    Err(CliError::usage(format!(
+        "the public URL `{text}` has no TLS: tokens and cookies would cross the network unencrypted"
+    ))
+    .with_hint(format!(
+        "put a proxy with TLS in front and pass `--public-url {https}`, or pass `--insecure`"
+    )))
+}
+
 fn not_an_origin() -> CliError {
     CliError::usage("`--public-url` is not an address that browsers know a server by")
         .with_hint("it has a scheme and a name and nothing else: https://moothall.example.com")
@@ -207,8 +230,22 @@ fn collector(endpoint: &str) -> Result<(Spans, Exporter), CliError> {
         .map_err(|error| CliError::failed("spans cannot be sent").with_source(error))
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
-    TcpListener::bind(address).await.map_err(|error| {
+/// Connections that the kernel holds until they are accepted. When there are more, clients wait for a
+/// second before they try again.
+const BACKLOG: u32 = 4_096;
+
+fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // As `TcpListener::bind` does: the port of a server that has just ended can be used again.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bind().map_err(|error| {
         let taken = error.kind() == std::io::ErrorKind::AddrInUse;
         let failed = CliError::failed(format!("cannot listen on {address}")).with_source(error);
         match taken {
@@ -246,7 +283,7 @@ fn end_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliErr
     Ok(leave)
 }
 
-fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {
+fn introduce(url: &str, link: Option<&str>) {
     // The address is what a script wants to read.
     let _ = terminal::print(&format!("{url}\n"));
     if !moothall_ui::is_built() {
@@ -256,22 +293,5 @@ fn introduce(url: &str, link: Option<&str>, args: &ServeArgs) {
     terminal::note(&format!("{BOLD}Moothall{BOLD:#} {DIM}· Ctrl-C ends it{DIM:#}\n"));
     if let Some(link) = link {
         terminal::note(&format!("sign in, once: {link}\n"));
-    }
-    if args.open {
-        open(link.unwrap_or(url));
-    }
-}
-
-/// Opens the page where there is a desktop; where there is none, the address is printed.
-fn open(url: &str) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = std::process::Command::new(opener);
-    command
-        .arg(url)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
-    if command.spawn().is_err() {
-        terminal::note(&format!("{DIM}open it yourself: {url}{DIM:#}\n"));
     }
 }

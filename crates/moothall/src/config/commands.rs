@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::layers::{Entry, Origin, Resolved};
-use super::problem::ConfigError;
+use super::problem::{ConfigError, Problem};
 use super::sources::Places;
 use crate::error::printable;
 
@@ -84,8 +84,10 @@ pub fn path(places: &Places, json: bool) -> String {
 
 /// All problems, or `ok`.
 pub fn check(resolved: &Result<Resolved, ConfigError>, json: bool) -> String {
-    let problems: Vec<_> =
-        resolved.as_ref().err().into_iter().flat_map(ConfigError::problems).collect();
+    let problems: Vec<&Problem> = match resolved {
+        Ok(resolved) => resolved.warnings.iter().collect(),
+        Err(error) => error.problems().collect(),
+    };
     if json {
         return pretty(&json!({ "ok": problems.is_empty(), "problems": problems }));
     }

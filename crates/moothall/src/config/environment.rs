@@ -170,7 +170,14 @@ pub(crate) fn settings(
                     )),
                 }
             }
-            _ => problems.push(hints::unknown_variable(root, variables, name, &path, &RESERVED)),
+            _ => {
+                let problem = hints::unknown_variable(root, variables, name, &path, &RESERVED);
+                problems.push(match variables {
+                    // Another version of this program, or another program, may know it.
+                    Variables::Process => problem.into_warning(),
+                    Variables::DotEnv => problem,
+                });
+            }
         }
     }
     (settings, problems)

@@ -77,6 +77,8 @@ pub struct Resolved {
     pub config: Config,
     /// Every key in the order of the reference manual; of providers only what is set.
     pub entries: Vec<Entry>,
+    /// What is probably a mistake, and stops nothing.
+    pub warnings: Vec<Problem>,
 }
 
 impl Resolved {
@@ -133,9 +135,13 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
         }
     };
     problems.extend(validate::problems(&config, &origins));
+    let warnings = match problems.iter().all(|problem| problem.is_warning) {
+        true => std::mem::take(&mut problems),
+        false => Vec::new(),
+    };
     match ConfigError::from_problems(problems) {
         Some(error) => Err(error),
-        None => Ok(Resolved { entries: entries(root, &config, &origins)?, config }),
+        None => Ok(Resolved { entries: entries(root, &config, &origins)?, config, warnings }),
     }
 }
 

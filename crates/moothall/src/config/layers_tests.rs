@@ -34,11 +34,19 @@ fn check(layers: Layers, expected: Config) {
 #[track_caller]
 fn check_problems(layers: Layers, expected: &[(&str, &str)]) {
     let error = resolve(layers).unwrap_err();
-    let found: Vec<_> = error
-        .problems()
-        .map(|problem| (problem.message.as_str(), problem.hint.as_deref().unwrap_or_default()))
-        .collect();
+    let found: Vec<_> = error.problems().map(shown).collect();
     assert_eq!(found, expected);
+}
+
+#[track_caller]
+fn check_warning(name: &str, value: &str, message: &str, hint: &str) {
+    let resolved = resolve(layers("", &[], &[(name, value)], "")).unwrap();
+    assert_eq!(resolved.config, Config::default());
+    assert_eq!(resolved.warnings.iter().map(shown).collect::<Vec<_>>(), [(message, hint)]);
+}
+
+fn shown(problem: &Problem) -> (&str, &str) {
+    (problem.message.as_str(), problem.hint.as_deref().unwrap_or_default())
 }
 
 #[track_caller]
@@ -247,7 +255,7 @@ fn an_unknown_variable_is_named_with_the_nearest_known_one() {
         ("MOOTHALL_DATADIR", "MOOTHALL_DATA_DIR"),
         ("MOOTHALL_PROVIDER__LAB__BASEURL", "MOOTHALL_PROVIDER__LAB__BASE_URL"),
     ] {
-        check_variable(
+        check_warning(
             name,
             "5",
             &format!("{unknown} `{name}`"),
@@ -287,7 +295,7 @@ fn a_key_in_the_configuration_is_sent_to_its_proper_place_and_not_quoted() {
         "etc/moothall.toml:2: unknown key `provider.openai.api_key`",
         &hint("OPENAI_API_KEY"),
     );
-    check_variable(
+    check_warning(
         "MOOTHALL_PROVIDER__GROQ__API_KEY",
         "sk-1",
         "unknown environment variable `MOOTHALL_PROVIDER__GROQ__API_KEY`",

@@ -14,11 +14,20 @@ pub struct Problem {
     pub message: String,
     /// How to cure it.
     pub hint: Option<String>,
+    /// Whether commands run all the same. `config check` names warnings and errors alike.
+    #[serde(skip)]
+    pub(crate) is_warning: bool,
 }
 
 impl Problem {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, is_warning: false }
+    }
+
+    #[must_use]
+    pub(crate) fn into_warning(mut self) -> Self {
+        self.is_warning = true;
+        self
     }
 
     #[must_use]
@@ -36,13 +45,15 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// `None` if there is nothing wrong.
-    pub(crate) fn from_problems(problems: Vec<Problem>) -> Option<Self> {
+    /// `None` if there is nothing wrong. Errors come before warnings.
+    pub(crate) fn from_problems(mut problems: Vec<Problem>) -> Option<Self> {
+        problems.sort_by_key(|problem| problem.is_warning);
         let mut problems = problems.into_iter();
         problems.next().map(|first| Self { first, others: problems.collect() })
     }
 
-    /// All problems: those of the file first, then `.env`, the environment and the flags.
+    /// All problems: those of the file first, then `.env`, the environment and the flags; warnings
+    /// come last.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         std::iter::once(&self.first).chain(&self.others)
     }

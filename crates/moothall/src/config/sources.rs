@@ -2,6 +2,7 @@
 //! process environment.
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde::Serialize;
 use toml::Table;
@@ -11,6 +12,7 @@ use super::layers::{Layers, Resolved, resolve};
 use super::problem::{ConfigError, Problem};
 use crate::error::CliError;
 use crate::folders::{DATA_DIR_VARIABLE, Folders};
+use crate::terminal;
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "moothall.toml";
@@ -36,6 +38,9 @@ pub fn load(explicit: Option<&Path>, flags: Table) -> Result<Loaded, CliError> {
     let layers = places.read(&environment, flags)?;
     let dotenv = layers.dotenv.clone();
     let resolved = resolve(layers)?;
+    // A server loads its configuration again for each run.
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| resolved.warnings.iter().for_each(terminal::show_warning));
     Ok(Loaded { places, environment, dotenv, resolved })
 }
 

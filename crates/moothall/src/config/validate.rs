@@ -23,6 +23,7 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<Problem> {
         };
         problems.push(Problem {
             message: format!("{place}`{}` {message}", dotted(path)),
+            is_warning: false,
             hint: Some(hint),
         });
     };

@@ -207,3 +207,18 @@ fn file_of_keys_that_others_can_read_is_refused() {
     assert!(!ran.stderr.contains("sk-open-to-all"), "{ran}");
     assert_snapshot!(ran);
 }
+
+/// A variable of another version, or of another program, stopped every command.
+#[test]
+fn unknown_environment_variable_is_a_warning_and_the_command_runs() {
+    let world = World::new().with("MOOTHALL_BUDGT__USD", "5");
+    for arguments in [&["models"][..], &["config", "show"], &["policy", "check"]] {
+        let ran = world.run(arguments);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let warning = "warning: unknown environment variable `MOOTHALL_BUDGT__USD`\n\
+                       hint: did you mean `MOOTHALL_BUDGET__USD`?\n";
+        assert!(ran.stderr.starts_with(warning), "{ran}");
+    }
+    // Whoever asks for a check is told that something is wrong.
+    assert_eq!(world.run(&["config", "check"]).code, Some(2));
+}

@@ -45,6 +45,7 @@ mod schema;
 mod secrecy;
 mod serve;
 mod serve_access;
+mod serve_connections;
 mod sources;
 mod terminal;
 mod trust;

@@ -543,9 +543,38 @@ fn every_answer_has_the_headers_that_keep_strangers_out() {
             assert!(header("content-security-policy").starts_with("default-src 'self';"), "{path}");
             assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
             assert_eq!(header("referrer-policy"), "same-origin", "{path}");
+            assert!(header("permissions-policy").contains("camera=()"), "{path}");
+            // Browsers would ask this machine for TLS for a year.
+            assert!(!answer.headers().contains_key("strict-transport-security"), "{path}");
         }
         assert_eq!(server.get("/healthz").await.text().await.unwrap(), "ok");
         assert_eq!(server.get("/readyz").await.text().await.unwrap(), "ready");
+    });
+}
+
+/// With styles in HTML allowed, text of a model that became HTML could draw over the page.
+#[test]
+fn no_page_has_or_allows_styles_in_its_html() {
+    let world = World::new();
+    let server = Server::start(&world, &["--pace", "0"]);
+    runtime().block_on(async {
+        for path in ["/", "/login", "/login?code=wrong", "/api/docs"] {
+            let answer = server.get(path).await;
+            let policy = answer.headers()["content-security-policy"].to_str().unwrap().to_owned();
+            assert!(!policy.contains("unsafe-inline"), "{path}: {policy}");
+            let page = answer.text().await.unwrap();
+            assert!(!page.contains("<style") && !page.contains(" style="), "{path}: {page}");
+            let (_, rest) = page.split_once("rel=\"stylesheet\"").unwrap();
+            let (_, rest) = rest.split_once("href=\"").unwrap();
+            let style = server.get(rest.split('"').next().unwrap()).await;
+            assert!(style.headers()["content-type"].to_str().unwrap().starts_with("text/css"));
+        }
+        let run = server.consult(json!({ "moves": 1, "rounds": 1 })).await;
+        server.over(&run).await;
+        let memo = server.get(&format!("/api/runs/{run}/export.html")).await;
+        let policy = memo.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none';"), "{policy}");
+        assert!(memo.text().await.unwrap().contains("<style"));
     });
 }
 

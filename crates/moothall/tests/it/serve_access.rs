@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use insta::assert_snapshot;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, set_mode};
 
 /// A server that ends with the test.
 struct Server {
@@ -125,6 +126,37 @@ fn link_of_the_server_and_one_of_login_sign_in_once_each() {
     });
 }
 
+/// The link was an argument of `xdg-open`: other users read it in the process list, and could be
+/// faster than the browser.
+#[test]
+fn login_link_reaches_the_browser_in_a_private_file_and_in_no_argument() {
+    let mut world = World::new();
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    fs_err::create_dir(world.path("bin")).unwrap();
+    let script = "#!/bin/sh\nprintf '%s' \"$*\" >opened.tmp && mv opened.tmp opened\n";
+    world.write(&format!("bin/{opener}"), script);
+    set_mode(&world.path(&format!("bin/{opener}")), 0o755);
+    let path = std::env::var("PATH").unwrap();
+    world.set("PATH", &format!("{}:{path}", world.path("bin").display()));
+    let mut server = Server::start(&world, &["--open"]);
+    let link = server.link.clone().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !world.path("opened").exists() {
+        assert!(Instant::now() < until, "no browser was started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let opened = world.read("opened");
+    assert!(!opened.contains("http:") && !opened.contains("code="), "{opened}");
+    let about = fs_err::metadata(&opened).unwrap();
+    assert_eq!(about.permissions().mode() & 0o777, 0o600, "{opened}");
+    let page = fs_err::read_to_string(&opened).unwrap();
+    assert!(page.contains(&format!("content=\"0;url={link}\"")), "{page}");
+    let process = server.child.id().to_string();
+    std::process::Command::new("kill").arg(&process).status().unwrap();
+    server.child.wait().unwrap();
+    assert!(!std::path::Path::new(&opened).exists(), "the file is left behind");
+}
+
 #[test]
 fn server_for_others_needs_tokens_and_a_name() {
     let world = World::new();
@@ -134,6 +166,45 @@ fn server_for_others_needs_tokens_and_a_name() {
     let named = ["--auth", "tokens", "--public-url", "moothall.example"];
     assert_snapshot!(world.run(&[&["serve", "--addr", "127.0.0.1:0"], &named[..]].concat()));
     assert_snapshot!(world.run(&["login", "moothall.example"]));
+}
+
+#[test]
+fn public_url_without_tls_is_refused_unless_it_is_this_machine_or_insecure() {
+    let world = World::new();
+    let serve = ["serve", "--addr", "127.0.0.1:0", "--auth", "tokens", "--public-url"];
+    assert_snapshot!(world.run(&[&serve[..], &["http://moothall.example.com"]].concat()));
+    for refused in ["http://10.0.0.7:7777", "HTTP://moothall.example", "http://[2001:db8::1]"] {
+        let ran = world.run(&[&serve[..], &[refused]].concat());
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains("--insecure"), "{ran}");
+    }
+    let insecure = ["http://moothall.example.com", "--insecure"];
+    for served in [&insecure[..], &["http://127.0.0.1:7777"], &["https://moothall.example.com"]] {
+        let server = Server::start(&world, &[&serve[3..], served].concat());
+        assert_eq!(server.base, served[0]);
+    }
+}
+
+#[test]
+fn browsers_are_told_to_use_tls_if_the_public_url_has_it() {
+    let world = World::new();
+    let public = ["--auth", "tokens", "--public-url", "https://moothall.example.com"];
+    // The server prints its public URL, so the port is chosen here.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let serve = ["serve", "--model", "demo", "--addr", &address];
+    let mut command = world.command(&[&serve[..], &public].concat());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let answered = runtime().block_on(async {
+        let client = Client::builder().no_proxy().build().unwrap();
+        client.get(format!("http://127.0.0.1:{port}/healthz")).send().await
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(answered.unwrap().headers()["strict-transport-security"], "max-age=31536000");
 }
 
 #[test]

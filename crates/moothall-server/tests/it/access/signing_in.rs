@@ -1,13 +1,17 @@
 //! Links, tokens, cookies, pages of other sites, and limits.
 
-use moothall_core::MicroUsd;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
 use moothall_core::access::{Limits, Scope, TeamName};
+use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_server::{Admits, login_code, login_link};
 use moothall_store::{Accounts as _, Teams};
 use reqwest::Response;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
-use super::place::{Place, told};
+use super::place::{OWN_RUN, Place, told};
 
 /// The session that an answer gives, as a browser would send it back.
 fn cookie(response: &Response) -> String {
@@ -262,5 +266,94 @@ async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act()
         let made = place.post("/api/tokens").body(body.to_string()).send().await.unwrap();
         let plain = !hostile.chars().any(char::is_control);
         assert_eq!(made.status().as_u16(), if plain { 201 } else { 400 }, "{hostile:?}");
+    }
+}
+
+/// The word followed from the cookie, which other servers on the same machine are sent.
+#[tokio::test]
+async fn page_word_does_not_follow_from_the_cookie() {
+    let place = Place::new(Admits::Credentials).await;
+    let (cookie, word) = browser(&place).await;
+    let (_, secret) = cookie.split_once('=').unwrap();
+    let derived = Sha256Hex::of(format!("moothall page word {secret}").as_bytes()).to_string();
+    let make = async |word: &str| {
+        let request = place.post("/api/tokens").header("cookie", &cookie);
+        let request = request.header("x-moothall-page", word);
+        told(request.body(r#"{"scopes":["read"],"days":1}"#).send().await.unwrap()).await
+    };
+    for wrong in [derived.as_str(), secret, ""] {
+        assert_eq!(make(wrong).await, (403, "page-word-missing".to_owned()), "{wrong}");
+    }
+    assert_eq!(make(&word).await, (201, "-".to_owned()));
+    // Every page of the session is told the same word; another session has another one.
+    let session = place.get("/api/session").header("cookie", &cookie).send().await.unwrap();
+    assert!(session.text().await.unwrap().contains(&word));
+    assert_ne!(browser(&place).await.1, word);
+}
+
+/// 500 wrong tokens were answered within half a second, and the log did not mention them.
+#[tokio::test]
+async fn failed_sign_ins_are_slowed_down_and_successful_ones_are_not() {
+    let place = Place::new(Admits::Credentials).await;
+    let (_, token) = place.token("south", "read").await;
+    let enter = |text: &str| {
+        let request = place.client.post(format!("{}/login", place.base));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        request.body(format!("token={text}")).send()
+    };
+    let began = Instant::now();
+    assert_eq!(enter("moot_wrong").await.unwrap().status(), 401);
+    let wrong_code = place.get("/login?code=wrong").send().await.unwrap();
+    assert_eq!(wrong_code.status(), 401);
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+
+    let mut attempts = JoinSet::new();
+    for number in 0..40 {
+        attempts.spawn(enter(&format!("moot_{number}")));
+    }
+    let mut statuses = BTreeMap::<u16, usize>::new();
+    while let Some(answer) = attempts.join_next().await {
+        let answer = answer.unwrap().unwrap();
+        let waits = answer.headers().contains_key("retry-after");
+        assert_eq!(waits, answer.status() == 429);
+        *statuses.entry(answer.status().as_u16()).or_default() += 1;
+    }
+    // 16 at a time, and all of them within the same half second.
+    assert_eq!(statuses, BTreeMap::from([(401, 16), (429, 24)]));
+    let began = Instant::now();
+    assert_eq!(enter(token.reveal()).await.unwrap().status(), 303);
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+}
+
+/// One token opened 647 streams before its limit on requests refused the next.
+#[tokio::test]
+async fn token_has_a_limited_number_of_open_streams() {
+    let place = Place::new(Admits::Credentials).await;
+    let (_, token) = place.token("local", "read").await;
+    let (_, other) = place.token("local", "read").await;
+    let open = async |token: &str, path: &str| {
+        let request = place.get(path).header("authorization", format!("Bearer {token}"));
+        request.send().await.unwrap()
+    };
+    let runs = format!("/api/runs/{OWN_RUN}/events");
+    let mut streams = Vec::new();
+    for number in 0..64 {
+        let path = if number % 2 == 0 { runs.as_str() } else { "/api/drafts/events" };
+        let stream = open(token.reveal(), path).await;
+        assert_eq!(stream.status(), 200, "stream {number}");
+        streams.push(stream);
+    }
+    for path in [runs.as_str(), "/api/drafts/events"] {
+        let refused = open(token.reveal(), path).await;
+        assert!(refused.headers().contains_key("retry-after"));
+        assert_eq!(told(refused).await, (429, "too-many-streams".to_owned()));
+    }
+    assert_eq!(open(other.reveal(), &runs).await.status(), 200);
+    // A closed stream makes room. The server hears of it a moment later.
+    drop(streams.pop());
+    let until = Instant::now() + Duration::from_secs(20);
+    while open(token.reveal(), &runs).await.status() != 200 {
+        assert!(Instant::now() < until, "a closed stream still counts");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

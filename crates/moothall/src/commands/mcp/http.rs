@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::McpArgs;
 use crate::error::CliError;
+use crate::open_files;
 use crate::terminal::{self, BOLD, DIM};
 
 /// The file with the token, in the state folder.
@@ -24,8 +25,18 @@ const MAX_TOKEN_BYTES: u64 = 4096;
 
 pub(super) enum Door {
     Streams,
-    Address { listener: TcpListener, address: SocketAddr, token: String, file: PathBuf },
-    Socket { listener: UnixListener, file: PathBuf },
+    Address {
+        listener: TcpListener,
+        address: SocketAddr,
+        token: String,
+        file: PathBuf,
+        limits: HttpLimits,
+    },
+    Socket {
+        listener: UnixListener,
+        file: PathBuf,
+        limits: HttpLimits,
+    },
 }
 
 impl Door {
@@ -37,7 +48,7 @@ impl Door {
                     .with_hint("another server may be there, or a file that is no socket")
             };
             let listener = listen_privately(file).map_err(cannot)?;
-            return Ok(Self::Socket { listener, file: file.clone() });
+            return Ok(Self::Socket { listener, file: file.clone(), limits: limits() });
         }
         let Some(address) = args.http else { return Ok(Self::Streams) };
         if !address.ip().is_loopback() {
@@ -50,7 +61,7 @@ impl Door {
         let token = token_of(&file)?;
         let listener = TcpListener::bind(address).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        Ok(Self::Address { listener, address, token, file })
+        Ok(Self::Address { listener, address, token, file, limits: limits() })
     }
 
     pub(super) fn introduce(&self) {
@@ -83,10 +94,9 @@ pub(super) async fn serve(door: Door, front: Front) -> std::io::Result<()> {
         }
         ending.cancel();
     });
-    let limits = HttpLimits::default();
     match door {
         Door::Streams => Ok(()),
-        Door::Address { listener, address, token, .. } => {
+        Door::Address { listener, address, token, limits, .. } => {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let port = address.port();
@@ -95,12 +105,17 @@ pub(super) async fn serve(door: Door, front: Front) -> std::io::Result<()> {
             let bearer = Some(Bearer::of(&token));
             serve_http(listener, front, bearer, hosts, limits, closing).await
         }
-        Door::Socket { listener, .. } => {
+        Door::Socket { listener, limits, .. } => {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
             serve_http(listener, front, None, Vec::new(), limits, closing).await
         }
     }
+}
+
+/// Read before the process is confined: afterwards it may not change its limits.
+fn limits() -> HttpLimits {
+    HttpLimits { connections: open_files::connection_limits(), ..HttpLimits::default() }
 }
 
 /// A socket that its user alone can open: the folder is made for it, or the mode is set before

@@ -1,0 +1,72 @@
+//! How many event streams one token may have open.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use moothall_core::access::{Caller, TokenId};
+
+use crate::{Problem, Who};
+
+/// Open event streams of one token. A browser tab has one or two.
+pub(crate) const MAX_STREAMS_PER_TOKEN: usize = 64;
+
+const RETRY_AFTER_SECONDS: u32 = 5;
+
+/// Counts the open event streams of each token. A stream outlives the request that opened it, so the
+/// limit on requests does not limit streams.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamLimiter(Arc<Mutex<BTreeMap<TokenId, usize>>>);
+
+/// An open stream. Dropping it frees its place.
+#[derive(Debug)]
+pub(crate) struct StreamPermit {
+    limiter: StreamLimiter,
+    token: Option<TokenId>,
+}
+
+impl StreamLimiter {
+    /// Counts a stream of this caller until the permit is dropped. Callers without a token have no
+    /// limit: they are the user of this machine, or a session of a login link.
+    pub(crate) fn open(&self, who: &Who) -> Result<StreamPermit, Problem> {
+        let token = match &who.0 {
+            Caller::Known(member) => member.owner.token.clone(),
+            Caller::Nobody | Caller::Unknown | Caller::Expired | Caller::Revoked => None,
+        };
+        if let Some(token) = &token {
+            let mut open = self.lock();
+            let streams = open.entry(token.clone()).or_default();
+            if *streams >= MAX_STREAMS_PER_TOKEN {
+                let detail = format!(
+                    "too many open event streams (limit per token: {MAX_STREAMS_PER_TOKEN})"
+                );
+                return Err(Problem::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "too-many-streams",
+                    detail,
+                )
+                .with_hint("close streams that nobody reads, or use another token")
+                .retry_after(RETRY_AFTER_SECONDS));
+            }
+            *streams += 1;
+        }
+        Ok(StreamPermit { limiter: self.clone(), token })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TokenId, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        let Some(token) = &self.token else { return };
+        let mut open = self.limiter.lock();
+        match open.get_mut(token) {
+            Some(streams) if *streams > 1 => *streams -= 1,
+            _ => {
+                open.remove(token);
+            }
+        }
+    }
+}

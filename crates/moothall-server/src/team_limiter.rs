@@ -1,0 +1,74 @@
+//! Limits on work that takes long, so that one team does not hold up the others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use moothall_core::access::TeamName;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::Problem;
+
+/// How many pieces of work run at once: for each team, and for all teams together.
+#[derive(Debug)]
+pub(crate) struct TeamLimiter {
+    per_team: usize,
+    total: Arc<Semaphore>,
+    teams: Mutex<BTreeMap<TeamName, Weak<Semaphore>>>,
+}
+
+/// A place of a team. Dropping it frees the place.
+#[derive(Debug)]
+pub(crate) struct TeamPermit {
+    _team: OwnedSemaphorePermit,
+    _total: OwnedSemaphorePermit,
+}
+
+impl TeamLimiter {
+    pub(crate) fn new(per_team: usize, total: usize) -> Self {
+        Self { per_team, total: Arc::new(Semaphore::new(total)), teams: Mutex::default() }
+    }
+
+    /// Waits for a place of this team, at most this long; then the answer is 503 `busy`.
+    pub(crate) async fn acquire(
+        &self,
+        team: &TeamName,
+        within: Duration,
+    ) -> Result<TeamPermit, Problem> {
+        let (of_team, total) = (self.of_team(team), Arc::clone(&self.total));
+        // The place of the team first: a team that waits takes no place of the others.
+        let both = async move {
+            let team = of_team.acquire_owned().await.ok()?;
+            let total = total.acquire_owned().await.ok()?;
+            Some(TeamPermit { _team: team, _total: total })
+        };
+        tokio::time::timeout(within, both).await.ok().flatten().ok_or_else(busy)
+    }
+
+    fn of_team(&self, team: &TeamName) -> Arc<Semaphore> {
+        let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = teams.get(team).and_then(Weak::upgrade) {
+            return known;
+        }
+        teams.retain(|_, one| one.strong_count() > 0);
+        let made = Arc::new(Semaphore::new(self.per_team));
+        teams.insert(team.clone(), Arc::downgrade(&made));
+        made
+    }
+}
+
+/// The server has too much to do; the same request may succeed in a moment.
+pub(crate) fn busy() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "busy",
+        "too many requests of this kind are in progress",
+    )
+    .with_hint("try again in a second")
+    .retry_after(1)
+}
+
+#[cfg(test)]
+#[path = "team_limiter_tests.rs"]
+mod tests;

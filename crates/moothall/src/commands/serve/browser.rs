@@ -1,0 +1,55 @@
+//! Opens the page in a browser.
+//!
+//! Arguments of a program are visible to every user of the machine, and a login link signs in
+//! whoever opens it first. So the browser is given a file that redirects to the link.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempPath;
+
+use crate::terminal::{self, DIM};
+
+/// Opens an address that is no secret.
+pub(super) fn open(url: &str) -> Option<TempPath> {
+    if !start_browser(url.as_ref()) {
+        terminal::note(&format!("{DIM}cannot start a browser: open {url}{DIM:#}\n"));
+    }
+    None
+}
+
+/// Opens a link that only this user may see, through a file in `folder` that only this user can
+/// read. Dropping what is returned removes the file.
+pub(super) fn open_privately(link: &str, folder: &Path) -> Option<TempPath> {
+    let file = write_redirect(link, folder).ok();
+    let is_started = file.as_ref().is_some_and(|file| start_browser(file.as_os_str()));
+    if !is_started {
+        terminal::note(&format!("{DIM}cannot start a browser: open the link above{DIM:#}\n"));
+    }
+    file
+}
+
+fn write_redirect(link: &str, folder: &Path) -> std::io::Result<TempPath> {
+    fs_err::create_dir_all(folder)?;
+    // Its mode is 0600, and its name cannot be guessed.
+    let mut file =
+        tempfile::Builder::new().prefix("sign-in-").suffix(".html").tempfile_in(folder)?;
+    let link = link.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    writeln!(
+        file,
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0;url={link}\"><title>Moothall</title></head>\
+         <body><p><a href=\"{link}\">Sign in to Moothall</a></p></body></html>"
+    )?;
+    Ok(file.into_temp_path())
+}
+
+fn start_browser(target: &OsStr) -> bool {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(opener);
+    command.arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}
