@@ -57,8 +57,8 @@ pub struct Surroundings<'a> {
     pub ignored: bool,
     /// Whether a directory above it has a file `HEAD`, which git may take for a repository.
     pub below_head: bool,
-    /// What the file was before the first change of this worker within the last day, if it changed
-    /// it before: many small deletions are judged as the large one that they make.
+    /// What the file was before the first change by a worker within the last day, if there was one:
+    /// many small deletions are judged as the large one that they make.
     pub origin: Option<Content<'a>>,
 }
 
@@ -308,7 +308,7 @@ fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparis
     seen
 }
 
-/// What all changes of this worker within the last day delete together, where this one alone says
+/// What all changes within the last day delete together, where this one alone says
 /// nothing.
 fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[Seen]) -> Vec<Seen> {
     let since = FileChange { base: change.around.origin, ..*change };

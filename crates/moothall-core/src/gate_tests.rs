@@ -597,3 +597,45 @@ fn a_word_of_lookalike_letters_among_latin_words_is_noticed() {
     let (_, rules) = new_file("a.sh", "cat ~ada/.ssh/id\n", Surroundings::default());
     assert!(rules.contains(&Rule::PathHome), "{rules:?}");
 }
+
+/// What got through in a second attack.
+#[test]
+fn more_files_that_run_by_themselves_are_escalated_and_our_own_configuration_is_denied() {
+    for name in [
+        ".Rprofile",
+        "sub/.storybook/main.js",
+        "binding.gyp",
+        "docs/conf.py",
+        ".htaccess",
+        "venv/bin/activate",
+        "gulpfile.js/index.js",
+        ".gitignore",
+    ] {
+        assert_eq!(new_file(name, "a\n", Surroundings::default()).0, Action::Escalate, "{name}");
+    }
+    for name in ["moothall.toml", "sub/Moothall.toml"] {
+        assert_eq!(new_file(name, "x = 1\n", Surroundings::default()).0, Action::Reject, "{name}");
+    }
+}
+
+#[test]
+fn a_file_with_half_of_its_lines_changed_is_escalated_and_not_compared_for_long() {
+    let line = |at: usize| Sha256Hex::of(at.to_string().as_bytes()).to_string();
+    let base: String = (0..16_000).map(|at| format!("{}\n", line(at))).collect();
+    let draft: String = (0..16_000)
+        .map(|at| format!("{}{}\n", if at % 2 == 0 { "z" } else { "" }, line(at)))
+        .collect();
+    let path = RelPath::parse("a.txt").unwrap();
+    let change = FileChange {
+        path: &path,
+        rename_to: None,
+        base: Some(content(base.as_bytes())),
+        draft: Some(content(draft.as_bytes())),
+        around: Surroundings::default(),
+    };
+    let begun = worked();
+    let verdict = verdict_of(&change);
+    assert!(verdict.findings.iter().any(|one| one.rule == Rule::GateError));
+    let took = worked() - begun;
+    assert!(took.as_secs() < 2, "{took:?}");
+}

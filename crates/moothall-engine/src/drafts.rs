@@ -437,10 +437,19 @@ impl DraftStore {
     }
 
     fn record(&self, inner: &mut Inner, caller: &Caller, event: Event) -> Result<(), DraftError> {
+        // Names of callers come from outside, too.
+        if !self.may_be_shown(&caller.who.id) {
+            let words = "the name of the caller looks like it holds a credential";
+            return Err(DraftError::Input(words.to_owned()));
+        }
+        let recordable = |client: &Client| Client {
+            name: self.recordable(&client.name),
+            version: self.recordable(&client.version),
+        };
         let record = Record {
             ts: self.now(),
             actor: caller.who.clone(),
-            client: caller.client.clone(),
+            client: caller.client.as_ref().map(recordable),
             event,
         };
         // Before: a record that fills its file is followed by one that says so.

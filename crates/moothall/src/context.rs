@@ -154,6 +154,24 @@ impl Context {
         self.refuse_stray_key(provider)
     }
 
+    /// Refuses a model whose server is chosen by the moothall.toml of the working folder: for questions
+    /// whose answer protects the user from that folder.
+    pub(crate) fn refuse_stray_provider(&self, model: &ModelName) -> Result<(), CliError> {
+        let from_folder =
+            self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+        let keys = ["catalog".to_owned(), format!("provider.{}.base_url", model.provider())];
+        let theirs = |key: &String| {
+            matches!(self.loaded.resolved.origin(key), Origin::File { .. } | Origin::DotEnv { .. })
+        };
+        if from_folder && keys.iter().any(theirs) {
+            return Err(CliError::usage(format!(
+                "the moothall.toml in this folder decides which server answers for `{model}`"
+            ))
+            .with_hint("if you trust it, name it: `--config moothall.toml`"));
+        }
+        Ok(())
+    }
+
     /// A moothall.toml that merely lies in the working folder may come from a stranger. It may
     /// configure much, but it may not choose where a key of the user's goes.
     fn refuse_stray_key(&self, provider: &Provider) -> Result<(), CliError> {

@@ -120,8 +120,27 @@ auto_run! {
     "**/{vite,vitest,webpack,rollup,babel,jest,next,nuxt,svelte,astro,tailwind,postcss,eslint,prettier,playwright,cypress,karma,metro,esbuild,rspack,remix,gatsby,gulp,stylelint,tsup,wdio,mocha}{,.*}.config.{js,cjs,mjs,ts,cts,mts,json}" => "JavaScript tools",
     "**/{gulpfile,Gruntfile,Jakefile}{,.babel,.esm}.{js,cjs,mjs,ts}" => "JavaScript tools",
     "**/.{babelrc,eslintrc,prettierrc,stylelintrc,mocharc,swcrc,postcssrc,nycrc}{,.*}" => "JavaScript tools",
+    // Found by a second attack on the gate.
+    "**/{QWEN,CRUSH,WARP}.md" => "coding agents",
+    "**/AGENTS.*.md" => "coding agents",
+    "**/{opencode.jsonc,crush.json,.crush.json,.rules,.roomodes}" => "coding agents",
+    "**/{.Rprofile,.Renviron,.iex.exs,.ghci,.ocamlinit,.erlang,.octaverc,startup.m,.latexmkrc,latexmkrc,.irbrc,.replit}" => "an interpreter that starts in the directory",
+    "**/{.dir-locals-2.el,.lvimrc,.lazy.lua}" => "an editor that opens the file",
+    "**/{mise.*.toml,mise/config.toml,.autoenv*,devenv.local.nix,devenv.yaml}" => "a version manager or direnv",
+    "**/{venv,env,virtualenv}/bin/**" => "python",
+    "**/sitecustomize/**" => "python",
+    "**/{binding.gyp,gems.rb,conanfile.py,*.sbt,.sbtopts,.jvmopts,build.mill,config.nims,*.nimble,project.clj,deps.edn,rebar.config.script,*.rsp,*.csproj.user,*.proj,*.slnx,build.ninja,xmake.lua,Tupfile,Jamroot,Jamfile,*.rake,*.cabal,dub.json,dub.sdl,PKGBUILD,hatch_build.py,tauri.conf.json}" => "the build",
+    "**/*.xcodeproj/**" => "xcode",
+    "**/{deps/build.jl,debian/rules,config/config.exs}" => "the build",
+    "**/{pylintrc,mypy.ini,.flake8,pytest.toml,.pytest.toml,.pytest.ini,tox.toml,docs/conf.py,doc/conf.py,prek.toml}" => "python tools",
+    "**/{vitest.workspace.*,*.conf.js,*.config.{js,cjs,mjs,ts,cts,mts},.commitlintrc*,.releaserc*,.pnpmfile.mjs,deno.jsonc}" => "JavaScript tools",
+    "**/gulpfile.*/**" => "JavaScript tools",
+    "**/{.php-cs-fixer*.php,phpunit.xml*,.simplecov,.formatter.exs,.credo.exs}" => "test and lint tools",
+    "**/{action.yml,action.yaml,.build.yml,.zuul.yaml,.taskcluster.yml,codemagic.yaml,amplify.yml,.mergify.yml,serverless.*,kustomization.yml,helmfile.yml,skaffold.yml,wrangler.toml,wrangler.json*}" => "continuous integration or deployment",
+    "**/{.htaccess,.user.ini,desktop.ini,*.url,*.lnk,*.library-ms}" => "a web server or the desktop",
+    "**/.gitignore" => "git, which then shows more or less of the workspace",
     // Everything else that keeps its settings in a hidden directory.
-    ".*/**" => "a program that keeps its settings in a hidden directory",
+    "**/.*/**" => "a program that keeps its settings in a hidden directory",
 }
 
 #[cfg(test)]

@@ -11,6 +11,28 @@ use super::FileChange;
 /// because there is no clock here.
 const MAX_LINES: usize = 60_000;
 
+/// All lines times those that only one side has, beyond which nobody compares: a diff takes about so
+/// many steps.
+const MAX_WORK: usize = 100_000_000;
+
+/// Whether comparing these would take too long.
+fn is_too_much(old: &[&str], new: &[&str]) -> bool {
+    if old.len() > MAX_LINES || new.len() > MAX_LINES {
+        return true;
+    }
+    let mut balance: BTreeMap<&str, isize> = BTreeMap::new();
+    for line in old {
+        *balance.entry(line).or_default() += 1;
+    }
+    for line in new {
+        *balance.entry(line).or_default() -= 1;
+    }
+    // A file that is new or goes as a whole is no work.
+    let different: usize = balance.values().map(|count| count.unsigned_abs()).sum();
+    let shared = (old.len() + new.len() - different) / 2;
+    shared > 0 && (old.len() + new.len()) * different > MAX_WORK
+}
+
 /// Lines that came, went and stayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LineStats {
@@ -66,7 +88,7 @@ impl Comparison {
             ..Self::default()
         };
         let (mut added, mut removed) = (Vec::new(), Vec::new());
-        if old.len() > MAX_LINES || new.len() > MAX_LINES {
+        if is_too_much(&old, &new) {
             compared.gave_up = true;
             added.extend(new.iter().copied().enumerate());
             removed.extend(old.iter().copied());
@@ -112,8 +134,8 @@ impl Comparison {
 
 /// The difference as people read it.
 pub fn unified(path: &str, base: &str, draft: &str) -> String {
-    let lines = |text: &str| text.lines().count();
-    if lines(base) > MAX_LINES || lines(draft) > MAX_LINES {
+    let (old, new): (Vec<&str>, Vec<&str>) = (base.lines().collect(), draft.lines().collect());
+    if is_too_much(&old, &new) {
         return format!("--- a/{path}\n+++ b/{path}\n(too many lines to compare)\n");
     }
     TextDiff::configure()

@@ -204,11 +204,12 @@ pub struct Policy {
     hash: Sha256Hex,
 }
 
-/// What workers never change, whatever a policy says: the view that is made for them, a file in its
-/// place, and names that some file system takes for a reserved one (`.ſvn` with case folding,
+/// What workers never change, whatever a policy says: our own configuration (a broken one would keep
+/// people from reviewing), the view that is made for them, a file in its place, and names that some file system takes for a reserved one (`.ſvn` with case folding,
 /// `GIT~1` as the short name of `.git` on Windows). Not refused by `RelPath`, because journals may
 /// already have such a path.
 const ALWAYS_DENIED: &[&str] = &[
+    "**/moothall.toml",
     "_handoff",
     "_handoff/**",
     "**/{.git,.hg,.svn,.moothall}",

@@ -168,6 +168,8 @@ fn a_credential_is_found_behind_the_simple_disguises_of_the_review() {
         ("example appended", format!("t = \"{token}example\"[:40]")),
         ("one more character", format!("t = \"{token}X\"")),
         ("an underscore before", format!("t_{token}")),
+        ("a letter before", format!("x{token}")),
+        ("an escaped line break before", format!("\"line\\n{token}\"")),
         ("base64 twice", encode(encode(token.as_bytes()).as_bytes())),
         ("base64 after one character", format!("x{}", encode(token.as_bytes()))),
         ("base64 after a byte that is no text", encode(format!("é{token}").as_bytes())),

@@ -1,15 +1,18 @@
 //! What is different between a file and its draft, as people are shown it: on a terminal and in a
 //! browser.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use moothall_core::drafts::spelled_out;
-use similar::{Algorithm, ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
 
 /// Characters of a line that are shown.
 const LINE_CHARS: usize = 400;
 /// How long a difference is refined; then it is shown as coarse as it is.
 const COMPARING: Duration = Duration::from_secs(2);
+/// Changed lines beyond which nobody is shown what differs inside of a line.
+const MAX_INLINE: usize = 2_000;
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
@@ -88,24 +91,41 @@ fn compared(base: &str, after: &str, line_chars: usize) -> Difference {
         .timeout(COMPARING)
         .diff_slices(&old, &new);
     let mut found = Difference::default();
+    let changed = |op: &DiffOp| match op.tag() {
+        DiffTag::Equal => 0,
+        _ => op.old_range().len() + op.new_range().len(),
+    };
+    // Comparing lines by their characters takes far longer than comparing lines.
+    let fine = diff.ops().iter().map(changed).sum::<usize>() <= MAX_INLINE;
     for group in diff.grouped_ops(CONTEXT) {
         let mut hunk = Vec::new();
-        for change in group.iter().flat_map(|op| diff.iter_inline_changes(op)) {
-            let side = match change.tag() {
+        let mut push = |tag, old_at: Option<usize>, new_at: Option<usize>, (parts, cut)| {
+            let side = match tag {
                 ChangeTag::Delete => Side::Removed,
                 ChangeTag::Insert => Side::Added,
                 ChangeTag::Equal => Side::Kept,
             };
             found.added += usize::from(side == Side::Added);
             found.removed += usize::from(side == Side::Removed);
-            let (parts, cut) = parts(change.iter_strings_lossy(), line_chars);
-            let line = change
-                .new_index()
-                .map_or_else(|| change.old_index().and_then(|at| old.get(at)), |at| new.get(at));
+            let line = new_at.map_or_else(|| old_at.and_then(|at| old.get(at)), |at| new.get(at));
             let no_newline = line.is_some_and(|line| !line.ends_with('\n'));
             let number = |at: Option<usize>| at.map(|at| at + 1);
-            let (old, new) = (number(change.old_index()), number(change.new_index()));
+            let (old, new) = (number(old_at), number(new_at));
             hunk.push(DiffLine { side, old, new, parts, cut, no_newline });
+        };
+        for op in &group {
+            if fine {
+                for change in diff.iter_inline_changes(op) {
+                    let shown = parts(change.iter_strings_lossy(), line_chars);
+                    push(change.tag(), change.old_index(), change.new_index(), shown);
+                }
+            } else {
+                for change in diff.iter_changes(op) {
+                    let whole = (false, Cow::Borrowed(change.value()));
+                    let shown = parts(std::iter::once(whole), line_chars);
+                    push(change.tag(), change.old_index(), change.new_index(), shown);
+                }
+            }
         }
         found.hunks.push(hunk);
     }
@@ -114,7 +134,7 @@ fn compared(base: &str, after: &str, line_chars: usize) -> Difference {
 
 /// The beginning of a line, and whether there is more of it.
 fn parts<'a>(
-    strings: impl Iterator<Item = (bool, std::borrow::Cow<'a, str>)>,
+    strings: impl Iterator<Item = (bool, Cow<'a, str>)>,
     line_chars: usize,
 ) -> (Vec<Part>, bool) {
     let mut parts = Vec::new();

@@ -337,14 +337,13 @@ impl DraftStore {
         })
     }
 
-    /// The file before the first change that this worker made to it within the last day, if it made
-    /// one.
+    /// The file before the first draft of it that was applied within the last day, if there is one.
+    /// Whoever made it: a worker can have many names.
     fn origin(&self, inner: &Inner, draft: &Draft) -> Option<FileState> {
         let since = self.now().saturating_sub(DAY_MS);
         let earlier = inner.drafts.all().filter(|one| {
             one.id != draft.id
                 && one.state == State::Applied
-                && one.owner == draft.owner
                 && one.path == draft.path
                 && one.touched >= since
         });

@@ -14,7 +14,8 @@ use super::workspace::Workspace;
 use super::{Caller, DraftStore, Options};
 
 /// Of the workspace. Drafts cannot reach it: `.moothall` is refused in every path.
-const OF_WORKSPACE: &str = ".moothall/policy.toml";
+const POLICY_DIRECTORY: &str = ".moothall";
+const POLICY_FILE: &str = "policy.toml";
 /// Of the task. Other tools write it where the view of drafts is, and it is all that is read there.
 const OF_TASK: &str = "_handoff/TASK_CONTRACT.json";
 /// The longest contract that is read.
@@ -26,22 +27,21 @@ const TRUSTED: &str = "trusted-policies";
 /// The layers that exist for a workspace, with where they were read.
 pub fn policy_layers(options: &Options) -> Result<Vec<(PathBuf, Layer)>, DraftError> {
     let workspace = &options.workspace;
-    let places = [
-        (LayerName::Organisation, options.organisation_policy.clone()),
-        (LayerName::Workspace, Some(workspace.join(OF_WORKSPACE))),
-    ];
     let mut layers = Vec::new();
-    for (name, path) in places {
-        let Some(path) = path else { continue };
-        match fs_err::read_to_string(&path) {
-            Ok(text) => {
-                let trusted = name == LayerName::Workspace && is_trusted(&options.state, &text)?;
-                layers.push((path, Layer { name, text, trusted }));
-            }
+    if let Some(path) = &options.organisation_policy {
+        match fs_err::read_to_string(path) {
+            Ok(text) => layers.push((path.clone(), Layer::new(LayerName::Organisation, text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // A policy that cannot be read is not a policy that allows.
             Err(error) => return Err(DraftError::io("a policy cannot be read")(error)),
         }
+    }
+    // Through no link: it could lead to a file that workers may draft.
+    let opened = Workspace::open(workspace, MAX_CONTRACT_BYTES)?;
+    if let Some(text) = opened.text_at(POLICY_DIRECTORY, POLICY_FILE)? {
+        let trusted = is_trusted(&options.state, &text)?;
+        let path = workspace.join(POLICY_DIRECTORY).join(POLICY_FILE);
+        layers.push((path, Layer { name: LayerName::Workspace, text, trusted }));
     }
     if let Some(text) = contract(workspace)? {
         layers.push((workspace.join(OF_TASK), Layer::new(LayerName::Task, text)));
@@ -108,7 +108,7 @@ impl DraftStore {
     pub fn trust_policy(&self, caller: &Caller) -> Result<Sha256Hex, DraftError> {
         let of_workspace = self.policy_layers.iter().find(|one| one.name == LayerName::Workspace);
         let Some(layer) = of_workspace else {
-            let words = format!("the workspace has no `{OF_WORKSPACE}` to trust");
+            let words = "the workspace has no `.moothall/policy.toml` to trust".to_owned();
             return Err(DraftError::Input(words));
         };
         let text = Sha256Hex::of(layer.text.as_bytes());

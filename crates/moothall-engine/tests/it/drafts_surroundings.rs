@@ -1,8 +1,8 @@
 //! What the gate knows about the workspace around a draft.
 
-use moothall_core::drafts::State;
+use moothall_core::drafts::{Client, Principal, State};
 use moothall_core::gate::{Action, Rule};
-use moothall_engine::drafts::{DraftError, DraftStore, Edit, Existing, Submitted};
+use moothall_engine::drafts::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
 
 use crate::drafts::{World, drafted, submit, token, worker, write};
 
@@ -84,5 +84,25 @@ fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
     let id = store.request(&worker(), "t1", "a.txt", Existing::Must).unwrap().0.id;
     let rename = Edit::Rename(format!("{token}.txt"));
     assert!(store.write(&worker(), id, rename, None).is_err());
+    // Names of workers and of their programs stand in the journal, too.
+    let named = |who: &str, client: &str| Caller {
+        who: Principal::worker(who),
+        client: Some(Client { name: client.to_owned(), version: "1".to_owned() }),
+    };
+    assert!(store.request(&named(&token, "x"), "t1", "c.md", Existing::MayNot).is_err());
+    store.request(&named("ada/two", &token), "t1", "c.md", Existing::MayNot).unwrap();
     assert!(!world.journal().contains(&token));
+}
+
+#[test]
+fn a_file_is_not_deleted_bit_by_bit_under_many_names() {
+    let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
+    let world = World::new(&[("a.txt", &lines(200))]);
+    let store = world.open();
+    drafted(&store, "a.txt", &lines(100));
+    let other = Caller::new(Principal::worker("eve/two"));
+    let id = store.request(&other, "t2", "a.txt", Existing::Must).unwrap().0.id;
+    store.write(&other, id, Edit::Content(lines(50)), None).unwrap();
+    let submitted = store.submit(&other, &[id], "why").unwrap();
+    assert_eq!(submitted.drafts[0].state, State::Escalated);
 }

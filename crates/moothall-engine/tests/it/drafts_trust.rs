@@ -1,7 +1,7 @@
 //! Policies that come with a workspace.
 
 use moothall_core::gate::{Action, Rule};
-use moothall_engine::drafts::{DraftError, Existing};
+use moothall_engine::drafts::{DraftError, DraftStore, Existing};
 
 use crate::drafts::{World, drafted, person, submit, worker, write};
 
@@ -71,4 +71,12 @@ fn a_policy_that_changed_while_nobody_was_there_is_noted() {
     world.save(".moothall/policy.toml", "version = 1\n# another one\n");
     let note = "it is not the policy that judged the last submission";
     assert_eq!(world.open().policy_notes(), [note]);
+}
+
+#[test]
+fn a_policy_behind_a_link_opens_nothing() {
+    let world = World::new(&[("config/policy.toml", "version = 1\n"), (".moothall/keep", "")]);
+    let link = world.workspace().join(".moothall/policy.toml");
+    std::os::unix::fs::symlink("../config/policy.toml", link).unwrap();
+    assert!(DraftStore::open(world.options()).is_err());
 }

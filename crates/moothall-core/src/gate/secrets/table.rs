@@ -32,8 +32,14 @@ impl Pattern {
 
     /// Compiled when it is first needed: most never are.
     pub(super) fn regex(&self) -> Option<&Regex> {
-        let compile =
-            || RegexBuilder::new(self.text).unicode(false).size_limit(1 << 22).build().ok();
+        let compile = || {
+            let text = match self.text.strip_prefix(BOUNDARY) {
+                // Such a beginning stands for itself, whatever is before it.
+                Some(rest) if self.words.iter().all(|word| is_distinctive(word)) => rest,
+                _ => self.text,
+            };
+            RegexBuilder::new(text).unicode(false).size_limit(1 << 22).build().ok()
+        };
         self.compiled.get_or_init(compile).as_ref()
     }
 
@@ -51,6 +57,14 @@ impl Pattern {
             }
         }
     }
+}
+
+/// What stands before a token that could also be the middle of a word.
+const BOUNDARY: &str = r"(?:\b|_)";
+
+/// Whether nothing but a token has this in it.
+fn is_distinctive(word: &str) -> bool {
+    word.len() >= 4 && word.contains(['_', '-'])
 }
 
 /// Shorter values of no known format are names.

@@ -129,7 +129,7 @@ fn without_unseen(bytes: &[u8]) -> Option<View> {
     Some(view)
 }
 
-/// With `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;` read as what they stand for.
+/// With `\n`, `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;` read as what they stand for.
 fn unescaped(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     let mut view =
         View { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
@@ -144,7 +144,7 @@ fn unescaped(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
             _ => None,
         };
         match escape {
-            Some((value, length)) if value.is_ascii_graphic() => {
+            Some((value, length)) if value.is_ascii_graphic() || value == b'\n' => {
                 view.bytes.push(value);
                 at += length;
                 view.map.push((view.bytes.len(), at));
@@ -172,6 +172,8 @@ fn escape(rest: &[u8]) -> Option<(u8, usize)> {
         Some((number(&digits[..end], radix)?, skip + end + 1))
     };
     match rest {
+        // Between words, whichever blank it is.
+        [b'\\', b'n' | b't' | b'r', ..] => Some((b'\n', 2)),
         [b'\\', b'x', a, b, ..] => Some((number(&[*a, *b], 16)?, 4)),
         [b'\\', b'u', b'{', ..] => closed(3, b'}', 16),
         [b'\\', b'u', b'0', b'0', a, b, ..] => Some((number(&[*a, *b], 16)?, 6)),

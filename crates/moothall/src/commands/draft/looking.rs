@@ -74,6 +74,7 @@ impl Reviewer for GatewayReviewer {
     fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String> {
         alone(stop, async {
             let context = Context::load(self.config.as_deref(), toml::Table::new())?;
+            context.refuse_stray_provider(&request.model)?;
             let gateway = context.gateway(&request.model, RecordingMode::Off)?;
             let ledger = self.ledger.get_or_init(|| Ledger::new(context.budget()));
             let report = gateway.call(request, ledger, None).await;
