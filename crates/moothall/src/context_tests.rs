@@ -186,6 +186,21 @@ fn every_way_to_move_a_key_is_closed_to_the_folder() {
 }
 
 #[test]
+fn folder_does_not_choose_the_server_that_reviews_its_drafts() {
+    let moved = "[provider.ollama]\nbase_url = \"http://127.0.0.1:1\"\n";
+    let model = "ollama/m".parse().unwrap();
+    let asked = |file, by| {
+        context(Given { by: Some(by), file, ..Given::default() }).refuse_stray_provider(&model)
+    };
+    check_usage(
+        asked(moved, FoundBy::WorkingFolder),
+        "decides which server answers for `ollama/m`",
+    );
+    assert!(asked(moved, FoundBy::ConfigFolder).is_ok());
+    assert!(asked("[budget]\ntokens = 7\n", FoundBy::WorkingFolder).is_ok());
+}
+
+#[test]
 fn address_of_a_flag_is_the_users_own() {
     let mut flags = Flags::default();
     let model = "openai/m".parse().unwrap();
