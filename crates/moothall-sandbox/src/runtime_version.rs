@@ -10,8 +10,7 @@ const RUNC_LEAKED_DESCRIPTOR: RuncVersion = RuncVersion(1, 1, 12);
 /// than the first were not fixed, newer ones than the last were never open.
 const RUNC_MASKED_PATHS: [RuncVersion; 2] = [RuncVersion(1, 2, 8), RuncVersion(1, 3, 3)];
 
-/// The day of the first runsc with the `systrap` platform as we use it. Older ones run on `ptrace`, which
-/// gVisor no longer maintains, and without the second list of system calls.
+/// The day of the oldest runsc that the tests of sandboxes ran on.
 pub(crate) const RUNSC_MINIMUM: u32 = 20_240_729;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,8 +72,7 @@ fn runsc_warning(version: &str) -> Option<String> {
     let date = release_date(version)?;
     (date < RUNSC_MINIMUM).then(|| {
         format!(
-            "runsc {version} is older than {RUNSC_MINIMUM}: it runs programs on the ptrace platform, \
-             which gVisor no longer maintains"
+            "runsc {version} is older than {RUNSC_MINIMUM}, the oldest that was tested: update it"
         )
     })
 }

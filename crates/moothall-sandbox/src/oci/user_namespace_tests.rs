@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn ranges_of_containers_do_not_overlap_and_are_nobody_elses() {
+fn containers_are_spread_over_ranges_inside_the_unused_ids() {
     let ranges: Vec<u32> = (0..200).map(|n| IdRange::of(&format!("mh{n:012x}")).first).collect();
     for first in &ranges {
         assert_eq!((first - FIRST_ID) % IDS, 0);
