@@ -30,6 +30,8 @@ pub(super) struct World {
     pub(super) microvm: Arc<MicroVm>,
     pub(super) runsc: Arc<dyn Engine>,
     pub(super) runc: Arc<dyn Engine>,
+    /// Without a user namespace, whose mounts a runtime alone does not have.
+    pub(super) plain_runc: Arc<dyn Engine>,
     pub(super) image: Image,
     pub(super) images: PathBuf,
     pub(super) guest: GuestBinary,
@@ -84,18 +86,20 @@ impl World {
             accel: AccelChoice::Automatic,
         });
         let microvm = Arc::new(microvm.await?);
-        let oci = |runtime| -> Result<Arc<dyn Engine>> {
+        let oci = |runtime, user_namespace| -> Result<Arc<dyn Engine>> {
             Ok(Arc::new(Oci::new(OciOptions {
                 runtime,
                 images: store.clone(),
                 guest: guest.clone(),
                 registry: registry.clone(),
                 state: folder.path().join("oci"),
-                user_namespace: UserNamespace::Private,
+                user_namespace,
             })?))
         };
-        let (runsc, runc) = (oci(EngineName::Runsc)?, oci(EngineName::Runc)?);
-        Ok(Self { microvm, runsc, runc, image, images, guest, cache, folder })
+        let runsc = oci(EngineName::Runsc, UserNamespace::Private)?;
+        let runc = oci(EngineName::Runc, UserNamespace::Private)?;
+        let plain_runc = oci(EngineName::Runc, UserNamespace::Host)?;
+        Ok(Self { microvm, runsc, runc, plain_runc, image, images, guest, cache, folder })
     }
 
     /// A microVM that is booted for every execution, as if there were no templates.
