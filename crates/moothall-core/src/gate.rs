@@ -269,7 +269,7 @@ fn of_git(change: &FileChange<'_>) -> Option<Seen> {
                     process|helper|driver|command|uploadpack|receivepack|program|worktree|insteadof";
         Regex::new(&format!(r"(?i)\b(?:{keys})\s*=|\[\s*(?:alias|include|includeif)\b")).ok()
     });
-    change.draft?;
+    let draft = change.draft?;
     let path = change.rename_to.unwrap_or(change.path).folded();
     let name = path.rsplit('/').next().unwrap_or_default();
     if name == "head" || change.around.below_head {
@@ -277,8 +277,10 @@ fn of_git(change: &FileChange<'_>) -> Option<Seen> {
         return Some(Seen::new(Rule::FileGitRepository, None, words));
     }
     let settings = matches!(name, "config" | "config.worktree" | "gitconfig" | ".gitconfig");
-    let text = String::from_utf8_lossy(change.draft?.bytes);
-    let runs = || RUNS_PROGRAMS.as_ref().is_none_or(|pattern| pattern.is_match(&text));
+    let runs = || {
+        let text = String::from_utf8_lossy(draft.bytes);
+        RUNS_PROGRAMS.as_ref().is_none_or(|pattern| pattern.is_match(&text))
+    };
     (settings && runs())
         .then(|| Seen::new(Rule::FileGitRepository, None, "settings with which git runs programs"))
 }

@@ -27,11 +27,8 @@ pub fn auto_run_by(path: &RelPath) -> Option<&'static str> {
     static GLOBS: LazyLock<Globs> = LazyLock::new(|| {
         Globs::built_in(&AUTO_RUN.iter().map(|one| one.pattern).collect::<Vec<_>>())
     });
-    if !GLOBS.has(path) {
-        return None;
-    }
-    let first = GLOBS.matching(path).first().copied();
-    let entry = first.and_then(|pattern| AUTO_RUN.iter().find(|one| one.pattern == pattern));
+    let first = *GLOBS.matching(path).first()?;
+    let entry = AUTO_RUN.iter().find(|one| one.pattern == first);
     Some(entry.map_or("some program", |one| one.runner))
 }
 

@@ -1,5 +1,6 @@
 //! Showing drafts to the gate.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -421,14 +422,15 @@ fn judge_in_time(
     })
 }
 
+/// The text of one side of a draft; empty where there is no file.
+fn text(side: &Option<(Vec<u8>, bool)>) -> Cow<'_, str> {
+    side.as_ref().map_or(Cow::Borrowed(""), |(bytes, _)| String::from_utf8_lossy(bytes))
+}
+
 /// The lines of all files together.
 fn lines(files: &[Owned]) -> LineStats {
     let mut stats = LineStats::default();
     for file in files {
-        let text = |side: &Option<(Vec<u8>, bool)>| match side {
-            Some((bytes, _)) => String::from_utf8_lossy(bytes).into_owned(),
-            None => String::new(),
-        };
         stats.add(&Comparison::of_texts(&text(&file.base), &text(&file.after)).stats);
     }
     stats
@@ -440,10 +442,6 @@ fn differences(files: &[Owned]) -> String {
 
 /// The difference of one file.
 pub(super) fn difference(file: &Owned) -> String {
-    let text = |side: &Option<(Vec<u8>, bool)>| match side {
-        Some((bytes, _)) => String::from_utf8_lossy(bytes).into_owned(),
-        None => String::new(),
-    };
     let name = file.rename_to.as_ref().unwrap_or(&file.path);
     unified(name.as_str(), &text(&file.base), &text(&file.after))
 }
