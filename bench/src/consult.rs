@@ -86,9 +86,11 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
             run_id: run_id.clone(),
             owner: Owner::local(),
             cap: None,
-            workflow: Consult::NAME.to_owned(),
+            spec: moothall_core::StoredSpec::from_columns(
+                Consult::NAME,
+                serde_json::json!({"consult": input, "settings": {}}),
+            ),
             title: "HLXI".to_owned(),
-            input: serde_json::json!({"consult": input}),
             model: "demo".to_owned(),
             build: "bench".to_owned(),
             created_at_ms: 0,

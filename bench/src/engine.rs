@@ -169,9 +169,11 @@ impl Scene {
                 run_id: run_id.clone(),
                 owner: Owner::local(),
                 cap: None,
-                workflow: "debates".to_owned(),
+                spec: moothall_core::StoredSpec::from_columns(
+                    "debates",
+                    json!({ "debates": debates }),
+                ),
                 title: "HLXI".to_owned(),
-                input: json!({ "debates": debates }),
                 model: "table".to_owned(),
                 build: "bench".to_owned(),
                 created_at_ms: 0,

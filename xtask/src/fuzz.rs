@@ -79,7 +79,11 @@ fn require_tools(root: &Path) -> Result<()> {
 
 fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
     let folder = shell::target_dir(root).join("fuzz");
-    let found = folder.join("corpus").join(target);
+    let found = folder.join(if smoke { "smoke-corpus" } else { "corpus" }).join(target);
+    // A smoke case starts from the seeds alone: reading what hours of fuzzing found takes minutes.
+    if smoke && found.is_dir() {
+        fs_err::remove_dir_all(&found)?;
+    }
     fs_err::create_dir_all(&found)?;
     let seeds = root.join("fuzz/seeds").join(target);
 

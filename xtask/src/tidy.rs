@@ -24,6 +24,7 @@ mod linux_only;
 mod machine_paths;
 mod no_features;
 mod one_sdk;
+mod run_requests;
 mod snapshots;
 mod specification;
 
@@ -93,6 +94,7 @@ const RULES: &[Rule] = &[
     Rule { id: no_features::ID, run: |at| Ok(no_features::check(&at.tree)) },
     Rule { id: linux_only::ID, run: |at| Ok(linux_only::check(&at.tree)) },
     Rule { id: one_sdk::ID, run: |at| Ok(one_sdk::check(&at.tree)) },
+    Rule { id: run_requests::ID, run: |at| Ok(run_requests::check(&at.tree)) },
     Rule { id: specification::ID, run: |at| Ok(specification::check(&at.tree, &bench::names())) },
     Rule { id: advisories::ID, run: |at| advisories::check(&at.tree) },
     Rule { id: agents_length::ID, run: |at| Ok(agents_length::check(&at.tree)) },

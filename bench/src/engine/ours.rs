@@ -5,7 +5,7 @@ use std::sync::Arc;
 use moothall_core::child::ChildRequest;
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Step,
-    UnexpectedResult, Workflow,
+    StoredSpec, UnexpectedResult, Workflow,
 };
 use moothall_engine::waves::Hands;
 use moothall_engine::{Performer, Walls};
@@ -32,7 +32,11 @@ impl Program for Ours {
             let again = |words: String| OpenError { words, is_retryable: true };
             let row = self.store.run(run_id).await.map_err(|error| again(error.to_string()))?;
             let row = row.ok_or_else(|| again("there is no such run".to_owned()))?;
-            let count = row.input["debates"].as_u64().and_then(|count| count.try_into().ok());
+            let debates = match &row.spec {
+                StoredSpec::Unreadable(stored) => stored.form["debates"].as_u64(),
+                StoredSpec::Readable(_) => None,
+            };
+            let count = debates.and_then(|count| count.try_into().ok());
             let debates = self.trial.debates.iter().take(count.unwrap_or_default());
             let debates: Vec<Asked> = debates.cloned().collect();
             Ok(Opened {

@@ -32,6 +32,7 @@ pub mod receipt;
 pub mod reflexion;
 pub mod replay;
 pub mod report;
+mod run_spec;
 pub mod sandbox;
 pub mod structured;
 mod tokens;
@@ -49,6 +50,10 @@ pub use crate::finding::{Finding, RuleId, Severity, Verdict};
 pub use crate::hash::Sha256Hex;
 pub use crate::id::{EffectId, InvalidId, RunId};
 pub use crate::money::MicroUsd;
+pub use crate::run_spec::{
+    ConsultSpec, EditSpec, IsolationChoice, NewsChoice, ProgramSpec, RunKind, RunSettings, RunSpec,
+    StoredSpec, UnreadableSpec,
+};
 pub use crate::tokens::{tokens_at_most, tokens_expected};
 pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};
 

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::consult::{Approval, Consult, ConsultInput};
+use crate::consult::{Approval, ConsultInput};
 use crate::report::derive;
-use crate::{Conclusion, EffectId, EffectResult, Finding, RunId, Sha256Hex, Verdict};
+use crate::{Conclusion, EffectId, EffectResult, Finding, RunId, RunKind, Sha256Hex, Verdict};
 
 /// What a receipt is written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,9 +315,10 @@ fn derived_again(receipt: &Receipt, lines: &BTreeMap<EffectId, usize>) -> Result
         |line: usize, why: String| ReceiptFault { line, problem: ReceiptProblem::NotDerived(why) };
     let Some(input) = &receipt.input else {
         // Only a consultation can be derived; one without its input cannot.
-        return match receipt.manifest.workflow == Consult::NAME {
-            true => Err(fault(1, "a consultation has an input".to_owned())),
-            false => Ok(()),
+        let kind = RunKind::parse(&receipt.manifest.workflow);
+        return match kind {
+            Some(RunKind::Consult) => Err(fault(1, "a consultation has an input".to_owned())),
+            _ => Ok(()),
         };
     };
     let derived = derive(input, &receipt.effects, &receipt.approvals).map_err(|problem| {

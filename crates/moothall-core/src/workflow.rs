@@ -26,6 +26,16 @@ pub trait Workflow {
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult>;
 }
 
+impl<W: Workflow + ?Sized> Workflow for Box<W> {
+    fn start(&mut self) -> Step {
+        (**self).start()
+    }
+
+    fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
+        (**self).resume(id, result)
+    }
+}
+
 /// What the machine wants next. A step may be empty: then other effects are still open.
 #[must_use = "dropping a step stalls the run"]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,8 +24,8 @@ impl Consultation {
     pub fn of(record: &RunRecord) -> Option<Result<Self, DeriveFault>> {
         let input = record.consult_input()?;
         let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-        let view = ConsultView::of(&input, answer, &record.approvals);
-        Some(view.map(|view| Self { view, facts: facts(&input, record) }))
+        let view = ConsultView::of(input, answer, &record.approvals);
+        Some(view.map(|view| Self { view, facts: facts(input, record) }))
     }
 }
 

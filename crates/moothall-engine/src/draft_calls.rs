@@ -28,7 +28,7 @@ pub struct DraftPerformer {
 
 #[derive(Debug)]
 struct Desk {
-    store: DraftStore,
+    store: Arc<DraftStore>,
     worker: Caller,
     task: TaskId,
 }
@@ -37,11 +37,11 @@ impl DraftPerformer {
     /// Drafts are made there, by this worker, for this task.
     pub fn new(
         others: Arc<dyn Performer>,
-        store: DraftStore,
+        store: impl Into<Arc<DraftStore>>,
         worker: Caller,
         task: TaskId,
     ) -> Self {
-        Self { others, desk: Arc::new(Desk { store, worker, task }) }
+        Self { others, desk: Arc::new(Desk { store: store.into(), worker, task }) }
     }
 
     async fn reply(&self, call: &DraftCall) -> DraftReply {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use moothall_core::consult::{GatherFailure, GatherRequest};
 use moothall_core::evidence::Evidence;
@@ -11,7 +11,6 @@ use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult};
 
-use crate::gather::Gatherer;
 use crate::perform::{PerformFuture, Performed, Performer};
 
 /// Gathers evidence about a company.
@@ -28,16 +27,6 @@ pub trait Gathering: fmt::Debug + Send + Sync {
 /// The future of one gathering. Boxed because the source is chosen at run time.
 pub type GatherFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Evidence, GatherFailure>> + Send + 'a>>;
-
-impl Gathering for Gatherer {
-    fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a> {
-        Box::pin(async move {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-            Ok(Self::gather(self, request, now_ms).await?)
-        })
-    }
-}
 
 /// Gathers evidence, and performs everything else as another performer does.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use moothall_core::{
     EffectId, EffectResult, MicroUsd, PauseReason, RunEventBody, RunId, SequencedEvent, Sha256Hex,
 };
 use moothall_store::{JournalEntry, RunRow, Store, StoreError, StoredEvent};
-use serde::Deserialize as _;
 
 /// How many events are read at once.
 const PAGE: u32 = 1000;
@@ -62,13 +61,13 @@ impl RunRecord {
         Some(Receipt {
             manifest: Manifest {
                 receipt: FORMAT,
-                workflow: self.row.workflow.clone(),
+                workflow: self.row.spec.workflow().to_owned(),
                 build: self.row.build.clone(),
                 model: self.row.model.clone(),
                 demonstration: model.is_ok_and(|model| model.is_demo()),
             },
             effects: effects.collect(),
-            input: input.map(Box::new),
+            input: input.cloned().map(Box::new),
             approvals: self.approvals.clone(),
             conclusion,
             findings: outcome.findings,
@@ -80,10 +79,9 @@ impl RunRecord {
         })
     }
 
-    /// What a consultation was asked for; it stands under `consult` in what the run is started with.
-    pub fn consult_input(&self) -> Option<ConsultInput> {
-        let input = self.row.input.get("consult").filter(|_| self.row.workflow == Consult::NAME)?;
-        ConsultInput::deserialize(input).ok()
+    /// The input of the workflow, where the run is a consultation.
+    pub fn consult_input(&self) -> Option<&ConsultInput> {
+        self.row.spec.consult().map(|spec| &spec.input)
     }
 
     /// Whether a person was asked about the moves and has not let the run go on since.

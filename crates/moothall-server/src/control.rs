@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use moothall_core::access::Scope;
-use moothall_core::consult::{Approval, Consult, NotHeld, Ranked, settle};
-use moothall_core::{Conclusion, RunId};
+use moothall_core::consult::{Approval, NotHeld, Ranked, settle};
+use moothall_core::{Conclusion, RunId, RunKind};
 use moothall_engine::RunRecord;
 use moothall_store::{RunRow, Wish};
 use serde_json::Value;
@@ -140,7 +140,7 @@ fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
         let words = "only when everything is on the table a person's word counts";
         return Err(Problem::conflict("run-not-over", words));
     };
-    if record.row.workflow != Consult::NAME {
+    if !record.row.spec.is_kind(RunKind::Consult) {
         return Err(Problem::conflict("no-moves", "the run is no consultation"));
     }
     match settle(outcome, &record.approvals).conclusion {

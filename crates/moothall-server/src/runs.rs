@@ -7,10 +7,9 @@ use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::Scope;
 use moothall_core::consult::{Committee, committee};
 use moothall_core::view::{About, RunView, Seat, Seats};
-use moothall_core::{MicroUsd, RunId, Sha256Hex};
+use moothall_core::{RunId, RunSpec, Sha256Hex};
 use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, Teams};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::asked::{Asked, Body, Named};
 use crate::feed::envelope;
@@ -50,7 +49,7 @@ pub(crate) async fn list(
 fn summary(row: &RunRow, driven: bool) -> RunSummary {
     RunSummary {
         run_id: row.run_id.clone(),
-        workflow: row.workflow.clone(),
+        workflow: row.spec.workflow().to_owned(),
         title: row.title.clone(),
         model: row.model.clone(),
         state: row.state,
@@ -91,36 +90,34 @@ pub(crate) async fn snapshot(
 }
 
 fn about(row: &RunRow, driven: bool) -> About {
-    // Both kinds of runs keep what their command was told under the same name.
-    let setting = |name: &str| row.input.get("settings")?.get(name).and_then(Value::as_u64);
-    let pauses = row.input.pointer("/consult/terms/pause_after_moves").and_then(Value::as_bool);
+    let settings = row.spec.read().ok().map(RunSpec::settings);
+    let consult = row.spec.consult().map(|spec| &spec.input);
     About {
         run_id: row.run_id.clone(),
-        workflow: row.workflow.clone(),
+        workflow: row.spec.workflow().to_owned(),
         title: row.title.clone(),
         model: row.model.clone(),
         build: row.build.clone(),
         created_at: rfc3339(row.created_at_ms),
         // Whoever resumes a run may give it more than it was started with.
-        cap_micro_usd: row.cap.or_else(|| setting("budget_micro_usd").map(MicroUsd::new)),
-        cap_tokens: setting("budget_tokens"),
-        committee: row.input.pointer("/consult/committee").and_then(seats),
-        pauses_after_moves: pauses == Some(true),
+        cap_micro_usd: row.cap.or_else(|| settings.and_then(|settings| settings.budget_micro_usd)),
+        cap_tokens: settings.and_then(|settings| settings.budget_tokens),
+        committee: consult.map(|input| seats(&input.committee)),
+        pauses_after_moves: consult.is_some_and(|input| input.terms.pause_after_moves),
         driven,
     }
 }
 
 /// Who sits on the committee that a consultation was started with.
-fn seats(committee: &Value) -> Option<Seats> {
-    let committee = Committee::deserialize(committee).ok()?;
+fn seats(committee: &Committee) -> Seats {
     let seat = |seat: &committee::Seat| Seat { id: seat.id.clone(), name: seat.name.clone() };
     let metric = |one: &committee::Metric| Seat { id: one.id.clone(), name: one.name.clone() };
-    Some(Seats {
+    Seats {
         critic: seat(&committee.critic),
         decision_makers: committee.decision_makers.iter().map(seat).collect(),
         metrics: committee.metrics.iter().map(metric).collect(),
-        name: committee.name,
-    })
+        name: committee.name.clone(),
+    }
 }
 
 /// Starts a run. A request with an `Idempotency-Key` can be repeated, also after a crash, and starts

@@ -7,7 +7,7 @@ use moothall_core::access::{Owner, TokenId};
 use moothall_core::consult::{Approval, Change};
 use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::receipt::Timing;
-use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex};
+use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex, StoredSpec};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -82,9 +82,8 @@ pub(crate) fn run_row(row: &impl Record) -> Result<RunRow, StoreError> {
         run_id: run_id(row.text("run_id")?)?,
         owner: owner(row)?,
         cap: cap(row)?,
-        workflow: row.text("workflow")?.to_owned(),
+        spec: StoredSpec::from_columns(row.text("workflow")?, json("input", row.text("input")?)?),
         title: row.text("title")?.to_owned(),
-        input: json("input", row.text("input")?)?,
         model: row.text("model")?.to_owned(),
         build: row.text("build")?.to_owned(),
         created_at_ms: unsigned(row.number("created_at_ms")?)?,

@@ -11,9 +11,8 @@ use moothall_core::consult::{Approval, Change};
 use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::purse::Word;
 use moothall_core::receipt::Timing;
-use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
+use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex, StoredSpec};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{Beginning, Begun, StoreError};
 
@@ -233,12 +232,10 @@ pub struct NewRun {
     pub owner: Owner,
     /// The most that it may cost, where there is a cap.
     pub cap: Option<MicroUsd>,
-    /// The workflow's name.
-    pub workflow: String,
+    /// What it does.
+    pub spec: StoredSpec,
     /// What people see in a list.
     pub title: String,
-    /// What the workflow is started with, so that it can be started again.
-    pub input: Value,
     /// The model that was asked for.
     pub model: String,
     /// The build that began the run.
@@ -287,12 +284,10 @@ pub struct RunRow {
     pub owner: Owner,
     /// The most that it may cost, where there is a cap.
     pub cap: Option<MicroUsd>,
-    /// The workflow's name.
-    pub workflow: String,
+    /// What it does.
+    pub spec: StoredSpec,
     /// What people see in a list.
     pub title: String,
-    /// What the workflow was started with.
-    pub input: Value,
     /// The model that was asked for.
     pub model: String,
     /// The build that began the run.

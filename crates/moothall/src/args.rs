@@ -35,7 +35,7 @@ pub(crate) use self::cluster::{
     ClusterCommand, ClusterDownArgs, ClusterPlace, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::consult::{ConsultArgs, DebateEngine, PauseAfter, RoleName};
+pub(crate) use self::consult::{ConsultArgs, RoleModel, RoleName};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, HandoffArg, HandoffFlags,
@@ -54,7 +54,7 @@ pub(crate) use self::runs::{
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 pub(crate) use self::serve::{AuthArg, LoginArgs, ServeArgs};
-pub(crate) use self::sources::{NewsArg, SourceArg, Subject};
+pub(crate) use self::sources::Subject;
 pub(crate) use self::worker::{EngineArg, WorkerArgs};
 
 const EXIT_CODES: &str = "\

@@ -18,9 +18,9 @@ mod validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use moothall_core::MicroUsd;
 use moothall_core::money::{dollars, dollars_option};
 use moothall_core::sandbox::IsolationClass;
+use moothall_core::{IsolationChoice, MicroUsd};
 use moothall_engine::edgar::Endpoints;
 use moothall_models::settings::{ProviderSettings, RetrySettings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -145,6 +145,32 @@ pub enum EngineChoice {
     Runc,
     /// A container on this machine's own kernel
     Crun,
+}
+
+impl EngineChoice {
+    /// The engine that a run asks for; nothing where it wants no sandbox.
+    pub(crate) fn of(choice: IsolationChoice) -> Option<Self> {
+        Some(match choice {
+            IsolationChoice::Auto => Self::Auto,
+            IsolationChoice::Microvm => Self::Microvm,
+            IsolationChoice::Runsc => Self::Runsc,
+            IsolationChoice::Runc => Self::Runc,
+            IsolationChoice::Crun => Self::Crun,
+            IsolationChoice::None => return None,
+        })
+    }
+}
+
+impl From<EngineChoice> for IsolationChoice {
+    fn from(engine: EngineChoice) -> Self {
+        match engine {
+            EngineChoice::Auto => Self::Auto,
+            EngineChoice::Microvm => Self::Microvm,
+            EngineChoice::Runsc => Self::Runsc,
+            EngineChoice::Runc => Self::Runc,
+            EngineChoice::Crun => Self::Crun,
+        }
+    }
 }
 
 /// The `[consult]` section.

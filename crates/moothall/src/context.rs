@@ -1,7 +1,7 @@
 //! From configuration to a gateway: the catalog, the keys, the model to ask.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use moothall_core::MicroUsd;
@@ -23,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) loaded: Loaded,
     pub(crate) catalog: Catalog,
     pub(crate) keys: Keyring,
+    /// The configuration file that was named.
+    pub(crate) config_file: Option<PathBuf>,
     /// Where others ask the same providers.
     pub(crate) turnstile: Option<Arc<dyn Turnstile>>,
 }
@@ -54,7 +56,8 @@ impl Context {
             &catalog,
             &config.provider,
         )?;
-        Ok(Self { loaded, catalog, keys, turnstile: None })
+        let config_file = config_file.map(Path::to_owned);
+        Ok(Self { loaded, catalog, keys, config_file, turnstile: None })
     }
 
     /// The budget of one run.

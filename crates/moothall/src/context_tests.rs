@@ -51,6 +51,7 @@ fn context(given: Given<'_>) -> Context {
         loaded: Loaded { places, environment, dotenv, resolved },
         catalog,
         keys,
+        config_file: None,
         turnstile: None,
     }
 }

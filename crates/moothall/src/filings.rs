@@ -1,9 +1,10 @@
 //! From configuration and flags to evidence about a company.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use moothall_core::NewsChoice;
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
 use moothall_core::evidence::{Evidence, TickerTable};
 use moothall_engine::edgar::{
@@ -14,7 +15,6 @@ use moothall_engine::{
 };
 use moothall_models::Turnstile;
 
-use crate::args::NewsArg;
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
 use crate::error::{CliError, Exit};
 use crate::local::now_ms;
@@ -30,6 +30,8 @@ const TICKERS_ARE_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct Filings {
     sources: Sources,
     pdf: Option<Arc<PdfSandbox>>,
+    /// What was gathered before there was a run. The run takes it instead of gathering again.
+    gathered: Mutex<Option<(GatherRequest, Evidence)>>,
     _server: Option<RecordingServer>,
 }
 
@@ -53,9 +55,13 @@ impl Filings {
         }
     }
 
+    fn of(sources: Sources, server: Option<RecordingServer>) -> Self {
+        Self { sources, pdf: None, gathered: Mutex::default(), _server: server }
+    }
+
     /// No filings: documents alone.
     pub(crate) fn none() -> Self {
-        Self { sources: Sources::default(), pdf: None, _server: None }
+        Self::of(Sources::default(), None)
     }
 
     /// With the documents of a folder. Nothing is read yet.
@@ -65,7 +71,7 @@ impl Filings {
     }
 
     /// With headlines. Nobody is asked yet.
-    pub(crate) fn with_news(self, news: &NewsArg) -> Self {
+    pub(crate) fn with_news(self, news: &NewsChoice) -> Self {
         Self { sources: self.sources.with_news(news_source(news)), ..self }
     }
 
@@ -91,7 +97,7 @@ impl Filings {
             patience: Patience::default(),
         });
         let sources = Sources::default().with_filings(Gatherer::new(client, origin));
-        Ok(Self { sources, pdf: None, _server: Some(server) })
+        Ok(Self::of(sources, Some(server)))
     }
 
     fn client_of_service(loaded: &Loaded) -> Result<EdgarClient, CliError> {
@@ -120,7 +126,7 @@ impl Filings {
             Origin::Recording { name: section.data_url.clone() }
         };
         let sources = Sources::default().with_filings(Gatherer::new(client, origin));
-        Ok(Self { sources, pdf: None, _server: None })
+        Ok(Self::of(sources, None))
     }
 
     /// Companies that can be asked about, by their symbols: those of a recording, or the SEC's.
@@ -146,24 +152,33 @@ impl Filings {
         TickerTable::parse(&bytes).map_err(unread)
     }
 
-    /// Gathers what is asked for, now.
+    /// Gathers what is asked for, now. A run that asks for the same next is given this.
     pub(crate) async fn gather(&self, request: &GatherRequest) -> Result<Evidence, CliError> {
-        self.sources.gather(request, now_ms()).await.map_err(failure)
+        let evidence = self.sources.gather(request, now_ms()).await.map_err(failure)?;
+        *self.gathered() = Some((request.clone(), evidence.clone()));
+        Ok(evidence)
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Option<(GatherRequest, Evidence)>> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Gathering for Filings {
     fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a> {
-        Gathering::gather(&self.sources, request)
+        match self.gathered().take() {
+            Some((same, evidence)) if same == *request => Box::pin(async { Ok(evidence) }),
+            _ => Gathering::gather(&self.sources, request),
+        }
     }
 }
 
 /// Where headlines come from.
-pub(crate) fn news_source(news: &NewsArg) -> NewsSource {
+pub(crate) fn news_source(news: &NewsChoice) -> NewsSource {
     match news {
-        NewsArg::Gdelt => NewsSource::gdelt(),
-        NewsArg::Rss(url) => NewsSource::Feed { url: url.clone() },
-        NewsArg::File(path) => NewsSource::File { path: path.clone() },
+        NewsChoice::Gdelt => NewsSource::gdelt(),
+        NewsChoice::Rss(url) => NewsSource::Feed { url: url.clone() },
+        NewsChoice::File(path) => NewsSource::File { path: path.clone() },
     }
 }
 
@@ -227,3 +242,7 @@ fn failure(error: GatherError) -> CliError {
         None => failed,
     }
 }
+
+#[cfg(test)]
+#[path = "filings_tests.rs"]
+mod tests;

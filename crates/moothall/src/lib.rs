@@ -8,13 +8,16 @@ mod commands;
 pub mod config;
 mod context;
 mod database;
+mod display;
 mod draft_backup;
 pub mod error;
+mod files;
 mod filings;
 pub mod folders;
 mod guest_binary;
 mod isolation;
 pub mod keys;
+mod launch;
 mod local;
 mod logging;
 mod notice;
@@ -25,6 +28,7 @@ mod pdf_helper;
 mod pdf_sandbox;
 mod terminal;
 mod turnstile;
+mod user_input;
 
 use std::process::ExitCode;
 

@@ -6,16 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use moothall_core::RunId;
 use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
+use moothall_core::{RunId, StoredSpec};
 use moothall_engine::{EngineError, RunLock, SlotLock};
 use moothall_store::{
     Accounts, NewRun, PgLock, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store, StoreError,
     Teams,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::config::Loaded;
 use crate::database::Database;
@@ -173,7 +171,7 @@ impl Local {
     /// which have it until it stands still or ends.
     pub(crate) async fn driven(&self, rows: &[RunRow]) -> Result<BTreeSet<RunId>, StoreError> {
         let (on_clusters, others): (Vec<&RunRow>, Vec<&RunRow>) =
-            rows.iter().partition(|row| restate_of(row).is_some());
+            rows.iter().partition(|row| restate_of(&row.spec).is_some());
         let ids: Vec<RunId> = others.into_iter().map(|row| row.run_id.clone()).collect();
         let mut driven: BTreeSet<RunId> = match &self.kept {
             Kept::File(_) => {
@@ -237,31 +235,16 @@ pub(crate) fn short(id: &RunId) -> &str {
     id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
 }
 
-/// Where the Restate is whose workers drive a run, if they do.
-pub(crate) fn restate_of(row: &RunRow) -> Option<&str> {
-    restate_in(&row.input)
-}
-
-/// The same, of what a run is started with.
-pub(crate) fn restate_in(input: &Value) -> Option<&str> {
-    input.pointer("/settings/restate").and_then(Value::as_str)
-}
-
-/// What a run was started with, as its command kept it.
-pub(crate) fn read_input<T: DeserializeOwned>(input: &Value) -> Result<T, CliError> {
-    T::deserialize(input).map_err(|error| {
-        CliError::failed("what the run was started with cannot be understood")
-            .with_source(error)
-            .with_hint("another version of moothall may have started it")
-    })
+/// The URL of the Restate cluster whose workers drive a run, if they do.
+pub(crate) fn restate_of(spec: &StoredSpec) -> Option<&str> {
+    spec.read().ok()?.settings().restate.as_deref()
 }
 
 /// A run that begins now.
 pub(crate) fn new_run(
-    workflow: &str,
-    title: &str,
+    spec: StoredSpec,
     model: &ModelName,
-    input: Value,
+    title: &str,
 ) -> Result<NewRun, CliError> {
     let run_id = uuid::Uuid::now_v7()
         .to_string()
@@ -271,10 +254,9 @@ pub(crate) fn new_run(
         run_id,
         owner: Owner::local(),
         cap: None,
-        workflow: workflow.to_owned(),
         title: title.to_owned(),
-        input,
         model: model.to_string(),
+        spec,
         build: env!("CARGO_PKG_VERSION").to_owned(),
         created_at_ms: now_ms(),
     })

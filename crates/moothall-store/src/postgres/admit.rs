@@ -12,7 +12,7 @@ use crate::{Admission, NewRun, Once, RunState, StoreError, Terms, rules};
 
 /// Makes a run whose team is there and whose id is new.
 pub(super) async fn make(connection: &mut PgConnection, run: &NewRun) -> Result<(), StoreError> {
-    let input = text("the input", &run.input)?;
+    let input = text("the input", &run.spec)?;
     let at_ms = to_sql(run.created_at_ms)?;
     let team = &run.owner.team;
     know_team(connection, team).await?;
@@ -23,7 +23,7 @@ pub(super) async fn make(connection: &mut PgConnection, run: &NewRun) -> Result<
          ON CONFLICT (run_id) DO NOTHING",
     )
     .bind(key(&run.run_id)?)
-    .bind(run.workflow.as_str())
+    .bind(run.spec.workflow())
     .bind(run.title.as_str())
     .bind(input)
     .bind(run.model.as_str())

@@ -15,7 +15,7 @@ pub(super) async fn make(
     connection: &mut SqliteConnection,
     run: &NewRun,
 ) -> Result<(), StoreError> {
-    let input = text("the input", &run.input)?;
+    let input = text("the input", &run.spec)?;
     let at_ms = to_sql(run.created_at_ms)?;
     let team = &run.owner.team;
     know_team(connection, team).await?;
@@ -25,7 +25,7 @@ pub(super) async fn make(
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
     )
     .bind(run.run_id.as_str())
-    .bind(run.workflow.as_str())
+    .bind(run.spec.workflow())
     .bind(run.title.as_str())
     .bind(input)
     .bind(run.model.as_str())

@@ -66,15 +66,13 @@ async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_core::R
 
 async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
     let (store, id) = begun(place).await;
-    let NewRun { run_id, owner, cap, workflow, title, input, model, build, created_at_ms } =
-        new_run(&id);
+    let NewRun { run_id, owner, cap, spec, title, model, build, created_at_ms } = new_run(&id);
     let expected = RunRow {
         run_id,
         owner,
         cap,
-        workflow,
+        spec,
         title,
-        input,
         model,
         build,
         created_at_ms,
@@ -591,7 +589,7 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
 async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let empty = store.run_bytes(&id).await.unwrap();
-    assert_eq!(empty, new_run(&id).input.to_string().len() as u64);
+    assert_eq!(empty, serde_json::to_string(&new_run(&id).spec).unwrap().len() as u64);
     store.keep_artifact(&id, &[7; 1_000]).await.unwrap();
     assert_eq!(store.run_bytes(&id).await.unwrap(), empty + 1_000);
     let mut commit = answered("ask-1");

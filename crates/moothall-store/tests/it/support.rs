@@ -178,9 +178,11 @@ pub(crate) fn new_run(run_id: &RunId) -> NewRun {
         run_id: run_id.clone(),
         owner: Owner::local(),
         cap: None,
-        workflow: "ask".to_owned(),
+        spec: moothall_core::StoredSpec::from_columns(
+            "ask",
+            json!({ "question": "What is a moot hall?", "attempts": 3 }),
+        ),
         title: "What is a moot hall?".to_owned(),
-        input: json!({ "question": "What is a moot hall?", "attempts": 3 }),
         model: "demo".to_owned(),
         build: "0.1.0".to_owned(),
         created_at_ms: 1_000,

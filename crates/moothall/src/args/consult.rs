@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use moothall_core::MicroUsd;
 use moothall_core::evidence::Day;
 use moothall_core::model::ModelName;
-use serde::{Deserialize, Serialize};
+use moothall_core::{IsolationChoice, MicroUsd, NewsChoice};
 
-use super::sources::{NewsArg, SourceArg};
+use super::sources::{SourceArg, parse_news};
 use super::{EngineArg, EvidenceFlags, FilesFlags, RepliesFlags};
-use crate::config::EngineChoice;
+use crate::launch::PARALLEL_MOVES;
 
 const CONSULT_EXAMPLES: &str = "\
 Ctrl-C pauses the run: answers that are on their way are waited for and kept, and `moothall resume`
@@ -65,7 +64,7 @@ pub(crate) struct ConsultArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40))]
     pub(crate) moves: Option<u32>,
     /// Moves that are debated at once; 1 debates them one after the other
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=40))]
+    #[arg(long, value_name = "N", default_value_t = PARALLEL_MOVES, value_parser = clap::value_parser!(u32).range(1..=40))]
     pub(crate) parallel_moves: u32,
     /// Who sits on the committee: `board`, or a file (see: moothall committee) [default: board]
     #[arg(long, value_name = "NAME|FILE")]
@@ -80,8 +79,8 @@ pub(crate) struct ConsultArgs {
     )]
     pub(crate) source: Vec<SourceArg>,
     /// Add headlines with their links: `gdelt`, `rss:URL`, or a file of either [default: none]
-    #[arg(long, value_name = "gdelt|rss:URL|FILE")]
-    pub(crate) news: Option<NewsArg>,
+    #[arg(long, value_name = "gdelt|rss:URL|FILE", value_parser = parse_news)]
+    pub(crate) news: Option<NewsChoice>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
     /// What the moves are for, in your words or a file of them: a question, goals, constraints; every
@@ -147,8 +146,7 @@ pub(crate) enum PauseAfter {
 }
 
 /// What keeps a debate apart. A debate is text, so unlike a program it may go without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DebateEngine {
     /// The strongest that works on this machine
     Auto,
@@ -164,16 +162,15 @@ pub(crate) enum DebateEngine {
     None,
 }
 
-impl DebateEngine {
-    /// The engine of a sandbox; nothing where there shall be none.
-    pub(crate) fn sandbox(self) -> Option<EngineChoice> {
-        match self {
-            Self::Auto => Some(EngineChoice::Auto),
-            Self::Microvm => Some(EngineChoice::Microvm),
-            Self::Runsc => Some(EngineChoice::Runsc),
-            Self::Runc => Some(EngineChoice::Runc),
-            Self::Crun => Some(EngineChoice::Crun),
-            Self::None => None,
+impl From<DebateEngine> for IsolationChoice {
+    fn from(engine: DebateEngine) -> Self {
+        match engine {
+            DebateEngine::Auto => Self::Auto,
+            DebateEngine::Microvm => Self::Microvm,
+            DebateEngine::Runsc => Self::Runsc,
+            DebateEngine::Runc => Self::Runc,
+            DebateEngine::Crun => Self::Crun,
+            DebateEngine::None => Self::None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use moothall_core::MicroUsd;
+use moothall_models::Budget;
 use moothall_store::RunState;
 
 const RUNS_EXAMPLES: &str = "\
@@ -214,6 +215,13 @@ pub(crate) struct ResumeArgs {
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ResumeArgs {
+    /// The budget that replaces the run's own.
+    pub(crate) fn raised_budget(&self) -> Budget {
+        Budget { usd: self.budget, tokens: self.budget_tokens }
+    }
 }
 
 fn parse_age(text: &str) -> Result<Duration, String> {

@@ -1,11 +1,10 @@
 //! Where the evidence of a consultation comes from, as flags say it.
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use clap::ValueEnum;
+use moothall_core::NewsChoice;
 use moothall_core::consult::EvidenceSource;
-use serde::{Deserialize, Serialize};
 
 use super::ConsultArgs;
 use crate::error::CliError;
@@ -21,26 +20,14 @@ pub(crate) enum SourceArg {
     Synthetic,
 }
 
-/// Where headlines come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum NewsArg {
-    Gdelt,
-    Rss(String),
-    File(PathBuf),
-}
-
-impl FromStr for NewsArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            _ if text == "gdelt" => Ok(Self::Gdelt),
-            Some(("rss", url)) => Ok(Self::Rss(url.to_owned())),
-            Some(("http" | "https", _)) => Err(format!("write `rss:{text}` for a feed")),
-            _ if text.is_empty() => Err("write gdelt, rss:URL or a file".to_owned()),
-            _ => Ok(Self::File(text.into())),
-        }
+/// Reads the source of headlines.
+pub(super) fn parse_news(text: &str) -> Result<NewsChoice, String> {
+    match text.split_once(':') {
+        _ if text == "gdelt" => Ok(NewsChoice::Gdelt),
+        Some(("rss", url)) => Ok(NewsChoice::Rss(url.to_owned())),
+        Some(("http" | "https", _)) => Err(format!("write `rss:{text}` for a feed")),
+        _ if text.is_empty() => Err("write gdelt, rss:URL or a file".to_owned()),
+        _ => Ok(NewsChoice::File(text.into())),
     }
 }
 

@@ -1,26 +1,29 @@
 //! `moothall approve`: a person's word on a move that code holds back.
 
 use moothall_core::Conclusion;
-use moothall_core::consult::{Approval, Consult, LastWord, NotHeld, Ranked};
+use moothall_core::RunKind;
+use moothall_core::consult::{Approval, LastWord, NotHeld, Ranked};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
 use super::consult::{Reading, marks};
-use super::{own_words, runtime, words};
+use super::runtime;
 use crate::args::{ApproveArgs, Global};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, open_and_find};
 use crate::terminal::{self, YELLOW};
+use crate::user_input;
 use crate::{config, logging};
 
 pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let by = own_words::who(&loaded, args.by.as_deref(), "approves")?;
+    let by = user_input::who(&loaded, args.by.as_deref(), "approves")?;
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let (store, id) = (&*local.store, local::short(&row.run_id).to_owned());
-        if row.workflow != Consult::NAME {
+        if !row.spec.is_kind(RunKind::Consult) {
             let words = format!("run {} is no consultation: it has no moves", row.run_id);
             return Err(CliError::usage(words).into());
         }
@@ -81,7 +84,7 @@ fn tell(record: &RunRecord, approvals: &[Approval], args: &ApproveArgs) -> anyho
     }
     for Approval { move_id, .. } in approvals {
         let place = rank(move_id).map_or_else(String::new, |rank| format!(" and has rank {rank}"));
-        terminal::print(&format!("{} is approved{place}\n", words::line(move_id)))?;
+        terminal::print(&format!("{} is approved{place}\n", display::line(move_id)))?;
         for mark in found(move_id).map(|found| marks(&after.view, found)).unwrap_or_default() {
             terminal::note(&format!("{YELLOW}its mark stays: {mark}{YELLOW:#}\n"));
         }
@@ -105,21 +108,21 @@ fn may_be_approved(
     move_id: &str,
     id: &str,
 ) -> Result<(), CliError> {
-    let shown = words::line(move_id);
+    let shown = display::line(move_id);
     let ranked = ranking(reading, id)?;
     ranked.waits_for_word(&record.approvals, move_id).map_err(|why| match why {
         NotHeld::Unknown => {
             let ids: Vec<&str> = ranked.moves().map(|one| one.move_id.as_str()).collect();
             CliError::usage(format!("there is no move `{shown}` in run {id}"))
-                .with_hint(words::line(&format!("there are {}", ids.join(", "))))
+                .with_hint(display::line(&format!("there are {}", ids.join(", "))))
         }
         NotHeld::Approved(before) => {
-            let by = words::line(&before.by);
+            let by = display::line(&before.by);
             CliError::usage(format!("{shown} is approved already, by {by}"))
         }
         NotHeld::Vetoed(found) => {
             let said = found.said.as_ref().map(LastWord::words).unwrap_or_default();
-            CliError::usage(words::line(&format!("{shown} was {said}")))
+            CliError::usage(display::line(&format!("{shown} was {said}")))
         }
         NotHeld::NotDebated => {
             CliError::usage(format!("{shown} was not debated, so it cannot be ranked"))

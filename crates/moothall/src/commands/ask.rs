@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use moothall_core::ask::Ask;
 use moothall_core::model::{Block, ModelFailure, ModelName, ModelReply, ModelRequest, StopReason};
 use moothall_core::structured::OutputCheck;
-use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome};
+use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome, StoredSpec};
 use moothall_engine::{
     Driver, Ended, ModelPerformer, Pause, PerformFuture, Performer, RunRecord, cancel,
 };
@@ -14,10 +14,11 @@ use moothall_models::{Gateway, Ledger, Listener, SchemaCheck};
 use moothall_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
-use super::{Interruptible, failure, files, interruptible, runtime};
+use super::{Interruptible, failure, interruptible, runtime};
 use crate::args::{AskArgs, Global};
 use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::terminal::{self, DIM, YELLOW};
 use crate::{local, logging};
 
@@ -120,7 +121,7 @@ async fn ask(
     live: bool,
 ) -> anyhow::Result<Asked> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
-    let run = local::new_run(Ask::NAME, "", model, Value::Null)?;
+    let run = local::new_run(StoredSpec::from_columns(Ask::NAME, Value::Null), model, "")?;
     let run_id = run.run_id.clone();
     store.create_run(run).await?;
     let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger))

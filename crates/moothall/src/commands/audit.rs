@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::draft::say;
 use super::draft::store::{failed, id_of, options};
-use super::words;
 use crate::args::{AuditArgs, AuditCommand, Global};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, DIM, GREEN, YELLOW};
 
@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
                     report["why"] = json!(error.to_string());
                     let mut text = format!("does not hold: {error}\n");
                     if let (Some(path), Some(_)) = (&options.anchor, kept) {
-                        let path = words::line(&path.display().to_string());
+                        let path = display::line(&path.display().to_string());
                         let _ = writeln!(
                             text,
                             "hint: if you restored an older copy of the store on purpose, delete \
@@ -115,7 +115,7 @@ fn torn_line(torn: &TornFile) -> String {
     format!(
         "{YELLOW}warning{YELLOW:#}: {} holds {bytes} bytes of an unfinished record that a crash \
          left\n",
-        words::line(file)
+        display::line(file)
     )
 }
 
@@ -126,16 +126,16 @@ fn row(line: &Line) -> String {
     let mut about = Vec::new();
     for key in ["draft", "path", "action", "say", "end", "summary", "reason"] {
         if let Some(text) = value[key].as_str().filter(|text| !text.is_empty()) {
-            about.push(words::line(text));
+            about.push(display::line(text));
         }
     }
     if let Some(drafts) = value["drafts"].as_array() {
-        about.extend(drafts.iter().filter_map(Value::as_str).map(words::line));
+        about.extend(drafts.iter().filter_map(Value::as_str).map(display::line));
     }
     if let Some(findings) = value["findings"].as_array() {
-        about.extend(findings.iter().filter_map(|one| one["rule"].as_str()).map(words::line));
+        about.extend(findings.iter().filter_map(|one| one["rule"].as_str()).map(display::line));
     }
-    let (seq, when) = (line.head.seq, words::time(line.record.ts));
-    let who = words::line(&line.record.actor.to_string());
+    let (seq, when) = (line.head.seq, display::time(line.record.ts));
+    let who = display::line(&line.record.actor.to_string());
     format!("{DIM}{seq:>5} {when}{DIM:#}  {who:<20}  {kind:<10}  {}", about.join("  "))
 }

@@ -7,10 +7,11 @@ use moothall_store::SqliteStore;
 use serde_json::json;
 use tempfile::{Builder, NamedTempFile};
 
-use super::{Interruptible, block_on, words};
+use super::{Interruptible, block_on};
 use crate::archive::{self, ArchivePart, Manifest};
 use crate::args::{BackupArgs, Global};
 use crate::database::Database;
+use crate::display;
 use crate::draft_backup::{anchor_path, find_stores, pack_store, stores_folder};
 use crate::error::{CliError, Exit};
 use crate::folders::Folders;
@@ -77,9 +78,9 @@ pub(super) fn run(global: &Global, args: &BackupArgs) -> anyhow::Result<Exit> {
         }
         false => format!(
             "{} in {}, {}\n",
-            words::backed_up(manifest.has_database().then_some(manifest.runs), stores),
+            display::backed_up(manifest.has_database().then_some(manifest.runs), stores),
             args.file.display(),
-            words::bytes(bytes)
+            display::bytes(bytes)
         ),
     })?;
     if let Some(place) = place {

@@ -7,9 +7,10 @@ use moothall_engine::{EngineError, cancel};
 use moothall_store::{RunRow, RunState, Store, StoreError, Wish};
 use serde_json::json;
 
-use super::{consult, runtime};
+use super::runtime;
 use crate::args::{CancelArgs, Global};
 use crate::error::{CliError, Exit};
+use crate::launch::cluster;
 use crate::local::{self, Local, open_and_find};
 use crate::{config, logging, terminal};
 
@@ -55,8 +56,8 @@ async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
     if row.state.is_terminal() {
         return Ok(row.state);
     }
-    if let Some(restate) = local::restate_of(row) {
-        consult::cancel(restate, store, run_id).await?;
+    if let Some(restate) = local::restate_of(&row.spec) {
+        cluster::cancel(restate, store, run_id).await?;
         return Ok(wait(store, run_id).await?);
     }
     let ended = match local.lock(run_id).await {

@@ -21,13 +21,14 @@ use self::installed::{Fetch, Installed};
 use self::part::Part;
 use self::plan::{Plan, WorkerSet, write_private};
 use self::postgres::{Files, Postgres};
-use super::{files, runtime, worker};
+use super::{runtime, worker};
 use crate::args::{
     ClusterCommand, ClusterDownArgs, ClusterPlace, ClusterStatusArgs, ClusterUpArgs, Global,
 };
 use crate::config::{self, Loaded};
 use crate::database::DATABASE_URL_VARIABLE;
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 

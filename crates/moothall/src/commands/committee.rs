@@ -30,7 +30,7 @@ pub(super) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
 }
 
 /// The committee that a person means by a name or a file; the built-in one where nothing is said.
-pub(super) fn find(words: Option<&str>) -> Result<Committee, CliError> {
+pub(crate) fn find(words: Option<&str>) -> Result<Committee, CliError> {
     let built_in = board();
     match words {
         None => Ok(built_in),

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use moothall_core::consult::Consult;
+use moothall_core::RunKind;
 use moothall_core::report::{Change, ConsultDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
 use super::consult::Reading;
-use super::{runtime, words};
+use super::runtime;
 use crate::args::{DiffArgs, Global};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, no_such_run};
 use crate::terminal::{self, BOLD, DIM};
@@ -44,7 +45,7 @@ pub(super) fn run(global: &Global, args: &DiffArgs) -> anyhow::Result<Exit> {
 
 async fn read(local: &Local, named: &str) -> anyhow::Result<(RunRecord, Reading)> {
     let row = local.find(named).await?;
-    if row.workflow != Consult::NAME {
+    if !row.spec.is_kind(RunKind::Consult) {
         let words = format!("run {} is no consultation: it has no moves", row.run_id);
         return Err(CliError::usage(words).into());
     }
@@ -60,8 +61,8 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
             text,
             "{BOLD}{name:<6}{BOLD:#}  {}  {}  {}",
             local::short(&record.row.run_id),
-            words::time(record.row.created_at_ms),
-            words::line(&record.row.title)
+            display::time(record.row.created_at_ms),
+            display::line(&record.row.title)
         );
     }
     if diff.is_empty() {
@@ -98,7 +99,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
         let _ = writeln!(text, "\n{BOLD}Gaps{BOLD:#}");
         for (sign, gaps) in [('+', &diff.gaps_appeared), ('-', &diff.gaps_went)] {
             for gap in gaps.iter().take(SHOWN) {
-                let _ = writeln!(text, "  {sign} {}", words::line(gap));
+                let _ = writeln!(text, "  {sign} {}", display::line(gap));
             }
             more(&mut text, gaps.len());
         }
@@ -122,7 +123,7 @@ fn sign(change: Change) -> char {
 
 fn of_move(one: &MoveDiff) -> String {
     let id = |place: &Option<MovePlace>| {
-        place.as_ref().map_or_else(String::new, |place| words::line(&place.move_id))
+        place.as_ref().map_or_else(String::new, |place| display::line(&place.move_id))
     };
     let ids = match (id(&one.before), id(&one.after)) {
         (before, after) if before == after || before.is_empty() => after,
@@ -155,20 +156,20 @@ fn of_move(one: &MoveDiff) -> String {
     let mut text = format!(
         "  {} {ids}  rank {ranks}  score {totals}  {}{note}\n",
         sign(one.change),
-        words::cut(title, 60)
+        display::cut(title, 60)
     );
     let mut by_maker: Vec<(&str, Vec<String>)> = Vec::new();
     for ScoreDiff { decision_maker, metric, before, after } in &one.scores {
         let number =
             |score: &Option<u8>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
-        let words = words::line(&format!("{metric} {} → {}", number(before), number(after)));
+        let words = display::line(&format!("{metric} {} → {}", number(before), number(after)));
         match by_maker.last_mut() {
             Some((maker, scores)) if *maker == decision_maker => scores.push(words),
             _ => by_maker.push((decision_maker, vec![words])),
         }
     }
     for (maker, scores) in by_maker {
-        let _ = writeln!(text, "      {DIM}{}: {}{DIM:#}", words::line(maker), scores.join(", "));
+        let _ = writeln!(text, "      {DIM}{}: {}{DIM:#}", display::line(maker), scores.join(", "));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 mod import;
 mod looking;
-pub(super) mod store;
+pub(crate) mod store;
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -15,8 +15,8 @@ use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Judged};
 use serde_json::{Value, json};
 
 use self::store::{failed, id_of, open_with_view};
-use super::words;
 use crate::args::{DraftArgs, DraftCommand, DraftWriteArgs, Global};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
@@ -310,7 +310,7 @@ pub(super) fn verdict_text(verdict: &Verdict) -> String {
             "  {YELLOW}{:<8}{YELLOW:#} {:<24} {}{line}  {}",
             one.action.word(),
             one.rule.name(),
-            words::line(one.path.as_str()),
+            display::line(one.path.as_str()),
             one.message
         );
     }
@@ -322,13 +322,13 @@ fn status_text(draft: &Draft) -> String {
         "{BOLD}{}{BOLD:#}  {}  {}  revision {}\n",
         draft.id,
         draft.state.word(),
-        words::line(draft.path.as_str()),
+        display::line(draft.path.as_str()),
         draft.revision
     );
     let Some(submission) = &draft.submission else { return text };
     for one in &submission.findings {
         let line = one.line.map_or_else(String::new, |line| format!(":{line}"));
-        let path = words::line(one.path.as_str());
+        let path = display::line(one.path.as_str());
         let _ = writeln!(
             text,
             "  {:<8} {:<24} {path}{line}  {}",
@@ -343,7 +343,7 @@ fn status_text(draft: &Draft) -> String {
             moothall_core::drafts::Say::Reject => "rejected",
             moothall_core::drafts::Say::SendBack => "sent back",
         };
-        let _ = writeln!(text, "  {word} by {}: {}", words::line(&who.id), words::line(reason));
+        let _ = writeln!(text, "  {word} by {}: {}", display::line(&who.id), display::line(reason));
     }
     text
 }
@@ -355,8 +355,8 @@ pub(super) fn list_text(drafts: &[Draft]) -> String {
     let mut text = format!("{BOLD}{:<36}  {:<9}  {:<20}  file{BOLD:#}\n", "draft", "state", "task");
     for draft in drafts {
         let (id, state) = (draft.id.to_string(), draft.state.word());
-        let task = words::cut(draft.task.as_str(), 20);
-        let path = words::line(draft.path.as_str());
+        let task = display::cut(draft.task.as_str(), 20);
+        let path = display::line(draft.path.as_str());
         let _ = writeln!(text, "{id:<36}  {state:<9}  {task:<20}  {path}");
     }
     text

@@ -6,8 +6,9 @@ use moothall_core::RunId;
 use moothall_engine::sequenced;
 use moothall_store::{Store, StoredEvent};
 
-use super::{Interruptible, interruptible, runtime, words};
+use super::{Interruptible, interruptible, runtime};
 use crate::args::{EventsArgs, Global};
+use crate::display;
 use crate::error::Exit;
 use crate::local::{self, open_and_find};
 use crate::terminal::{self, DIM, Reader};
@@ -59,6 +60,6 @@ fn line(run_id: &RunId, event: &StoredEvent, as_json: bool) -> Result<String, se
     if as_json {
         return Ok(serde_json::to_string(&sequenced(run_id, event))? + "\n");
     }
-    let (number, time) = (event.seq, words::time(event.at_ms));
-    Ok(format!("{DIM}{number:>5}  {time}{DIM:#}  {}\n", words::event(event)))
+    let (number, time) = (event.seq, display::time(event.at_ms));
+    Ok(format!("{DIM}{number:>5}  {time}{DIM:#}  {}\n", display::event(event)))
 }

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use moothall_core::consult::{Change, Consult, MAX_CHANGES, Review, Tried, What};
+use moothall_core::RunKind;
+use moothall_core::consult::{Change, MAX_CHANGES, Review, Tried, What};
 use moothall_core::{NotCanonical, RunId, Sha256Hex};
 use moothall_engine::RunRecord;
 use moothall_store::RunRow;
 use serde_json::{Value, json};
 
 use super::consult::Reading;
-use super::{own_words, resume, runtime, words};
+use super::{resume, runtime};
 use crate::args::{EditedMove, Global, MovesArgs};
 use crate::config::Loaded;
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, open_and_find};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
+use crate::user_input;
 use crate::{artifacts, config, logging};
 
 /// The longest title in a table.
@@ -77,7 +80,7 @@ impl Changed {
 
 /// Only consultations have moves.
 pub(super) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
-    if row.workflow == Consult::NAME {
+    if row.spec.is_kind(RunKind::Consult) {
         return Ok(());
     }
     Err(CliError::usage(format!("run {} is no consultation: it has no moves", row.run_id)))
@@ -130,7 +133,7 @@ fn refuse_unseen(
     undo: Option<&Undo>,
 ) -> Result<(), CliError> {
     let refused = |words: String| {
-        CliError::usage(words::line(&words))
+        CliError::usage(display::line(&words))
             .with_hint("look at it again, and change it from there")
             .with_code(MOVE_CHANGED)
     };
@@ -170,17 +173,17 @@ fn changes(
         whats.push((What::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
     }
     for EditedMove { move_id, file } in &args.edit {
-        let (proposal, seal) = own_words::one_move(file)?;
+        let (proposal, seal) = user_input::one_move(file)?;
         whats.push((What::Edit { move_id: move_id.clone(), proposal }, seal));
     }
     for file in &args.add {
-        let added = own_words::moves(file)?;
+        let added = user_input::moves(file)?;
         whats.extend(added.into_iter().map(|proposal| (What::Add { proposal }, None)));
     }
     if whats.is_empty() {
         return Ok(Vec::new());
     }
-    let by = own_words::who(loaded, args.by.as_deref(), "changes the moves")?;
+    let by = user_input::who(loaded, args.by.as_deref(), "changes the moves")?;
     let at_ms = local::now_ms();
     let said = |(what, seen)| (Change { by: by.clone(), at_ms, what }, seen);
     Ok(whats.into_iter().map(said).collect())
@@ -223,12 +226,12 @@ fn fits(record: &RunRecord, before: &[Change], change: &Change) -> Result<(), Cl
         Some(found) => {
             let refused = match change.what.move_id() {
                 Some(move_id) => {
-                    CliError::usage(format!("there is no move `{}`", words::line(move_id)))
+                    CliError::usage(format!("there is no move `{}`", display::line(move_id)))
                 }
-                None => CliError::usage(words::line(&found.message)),
+                None => CliError::usage(display::line(&found.message)),
             };
             let ids: Vec<&str> = old.view.moves().map(|one| one.move_id.as_str()).collect();
-            Err(refused.with_hint(words::line(&format!("there are {}", ids.join(", ")))))
+            Err(refused.with_hint(display::line(&format!("there are {}", ids.join(", ")))))
         }
     }
 }
@@ -248,11 +251,11 @@ fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
         let one = &tried.proposed;
         let name = format!("{}.toml", one.move_id);
         let path = name.parse().map_err(|_| {
-            CliError::failed(format!("`{}` is not the name of a file", words::line(&name)))
+            CliError::failed(format!("`{}` is not the name of a file", display::line(&name)))
         })?;
         let head = format!("{} by {}", one.move_id, one.analyst);
         let seal = tried.seal().map_err(unsealed)?;
-        files.insert(path, own_words::file_of(&head, &one.proposal, &seal)?.into_bytes());
+        files.insert(path, user_input::file_of(&head, &one.proposal, &seal)?.into_bytes());
     }
     let written = artifacts::write(folder, &files)?;
     written.note_left_out();
@@ -312,9 +315,9 @@ fn write_text(
             text,
             "{:<5} {:<wide$}  {:<8} {}",
             one.move_id,
-            words::line(&one.analyst),
+            display::line(&one.analyst),
             format!("{}/{}", support.supported, support.total),
-            words::cut(&one.proposal.title, TITLE_CHARS)
+            display::cut(&one.proposal.title, TITLE_CHARS)
         )?;
         let indent = 5 + 1 + wide + 2 + 8 + 1;
         for mark in marks(tried) {
@@ -339,14 +342,15 @@ fn write_text(
 }
 
 fn marks(tried: &Tried) -> Vec<String> {
-    let mut marks: Vec<String> = tried.said.iter().map(|said| words::line(&said.words())).collect();
+    let mut marks: Vec<String> =
+        tried.said.iter().map(|said| display::line(&said.words())).collect();
     if tried.is_vetoed() {
         return marks;
     }
-    marks.extend(tried.check.findings.iter().map(words::finding));
+    marks.extend(tried.check.findings.iter().map(display::finding));
     if !tried.similar_to.is_empty() {
         let like: Vec<&str> = tried.similar_to.iter().map(String::as_str).collect();
-        marks.push(words::line(&format!("says nearly the same as {}", like.join(", "))));
+        marks.push(display::line(&format!("says nearly the same as {}", like.join(", "))));
     }
     marks
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::draft::store::{failed, open, options};
 use super::draft::{exit_of, say, text_of, verdict_text};
-use super::words;
 use crate::args::{Global, PolicyArgs, PolicyCommand};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
@@ -32,7 +32,7 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
         PolicyCommand::Check => {
             if let Some(name) = policy.reviewers.plain_names().next() {
                 let uid = rustix::process::getuid().as_raw();
-                let name = words::line(name);
+                let name = display::line(name);
                 let words = format!("`approvers` holds `{name}`, a name, which matches nobody");
                 return Err(CliError::usage(words)
                     .with_hint(format!(
@@ -46,16 +46,16 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
                 text.push_str("the built-in policy is in force\n");
             }
             for (path, layer) in &layers {
-                let path = words::line(&path.display().to_string());
+                let path = display::line(&path.display().to_string());
                 let _ = writeln!(text, "{:<14} {path}", layer.name.to_string());
             }
             let _ = writeln!(text, "{DIM}hash {}{DIM:#}", policy.hash());
             for note in &policy.notes {
-                let _ = writeln!(text, "{YELLOW}note{YELLOW:#}: {}", words::line(note));
+                let _ = writeln!(text, "{YELLOW}note{YELLOW:#}: {}", display::line(note));
             }
             if texts.iter().any(|layer| layer.trusted) {
                 for what in Policy::loosened_by_workspace(&texts).unwrap_or_default() {
-                    let what = words::line(&what);
+                    let what = display::line(&what);
                     let _ =
                         writeln!(text, "{YELLOW}trusted{YELLOW:#}: the workspace loosens {what}");
                 }
@@ -94,7 +94,7 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
                 .map_err(|fault| CliError::usage(fault.to_string()))?;
             let mut text = String::new();
             for what in &loosened {
-                let _ = writeln!(text, "{YELLOW}loosens{YELLOW:#}: {}", words::line(what));
+                let _ = writeln!(text, "{YELLOW}loosens{YELLOW:#}: {}", display::line(what));
             }
             if !yes {
                 terminal::note(&text);
@@ -143,12 +143,12 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             let mut patterns = policy.patterns_for(&path);
             patterns.extend(auto_run_by(&path).map(|runner| format!("run or obeyed by {runner}")));
             let excused: Vec<_> = policy.exceptions_for(&path).collect();
-            let mut text = format!("{BOLD}{}{BOLD:#}  {word}\n", words::line(path.as_str()));
+            let mut text = format!("{BOLD}{}{BOLD:#}  {word}\n", display::line(path.as_str()));
             for pattern in &patterns {
-                let _ = writeln!(text, "  {}", words::line(pattern));
+                let _ = writeln!(text, "  {}", display::line(pattern));
             }
             for one in &excused {
-                let (owner, reason) = (words::line(&one.owner), words::line(&one.reason));
+                let (owner, reason) = (display::line(&one.owner), display::line(&one.reason));
                 let _ = writeln!(
                     text,
                     "  exception {} until {} by {owner}: {reason}",

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::{Consult, settle};
-use moothall_core::edit::EditWorkflow;
+use moothall_core::consult::settle;
 use moothall_core::receipt::EffectRecord;
-use moothall_core::reflexion::Reflexion;
 use moothall_core::replay::{Known, replay};
 use moothall_core::report::derive;
-use moothall_core::{EffectId, Outcome, Workflow};
+use moothall_core::{EffectId, Outcome, RunSpec, Workflow};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
-use super::consult::Kept;
-use super::{edit, run as program, runtime, words};
+use super::runtime;
 use crate::args::{Global, ReplayArgs};
+use crate::display;
 use crate::error::{CliError, Exit};
+use crate::launch;
 use crate::local::{self, open_and_find};
 use crate::{config, logging, terminal};
 
@@ -55,7 +54,7 @@ pub(super) fn run(global: &Global, args: &ReplayArgs) -> anyhow::Result<Exit> {
         match repeated {
             Repeated::Same(_) if args.json => Ok(Exit::Fine),
             Repeated::Same(outcome) => {
-                let (effects, verdict) = (record.journal.len(), words::verdict(&outcome));
+                let (effects, verdict) = (record.journal.len(), display::verdict(&outcome));
                 terminal::print(&format!(
                     "the same end follows from {effects} answers: {verdict}\n"
                 ))?;
@@ -64,7 +63,7 @@ pub(super) fn run(global: &Global, args: &ReplayArgs) -> anyhow::Result<Exit> {
             Repeated::Different(why) => Err(CliError::failed(format!(
                 "run {} does not follow from its journal: {}",
                 row.run_id,
-                words::line(&why)
+                display::line(&why)
             ))
             .with_hint("another version of moothall may have driven it, or the store was changed")
             .into()),
@@ -76,24 +75,14 @@ fn repeat(record: &RunRecord) -> Result<Repeated, CliError> {
     let Some(stored) = &record.row.outcome else {
         return Ok(Repeated::Different("it has no end".to_owned()));
     };
-    let (expected, derived) = match record.row.workflow.as_str() {
-        Consult::NAME => {
-            let kept = Kept::read(&record.row.input)?;
-            let derived = derive(&kept.consult, &effects(record), &record.approvals);
+    let (expected, derived) = match launch::read_spec(&record.row.spec)? {
+        RunSpec::Consult(spec) => {
+            let derived = derive(&spec.input, &effects(record), &record.approvals);
             let derived = derived.map(Some).map_err(|fault| fault.to_string());
             (settle(stored.clone(), &record.approvals), derived)
         }
-        Reflexion::NAME => {
-            let workflow = program::kept_workflow(&record.row.input)?;
-            (stored.clone(), again(record, workflow))
-        }
-        EditWorkflow::NAME => {
-            let workflow = edit::kept_workflow(&record.row.input)?;
-            (stored.clone(), again(record, workflow))
-        }
-        other => {
-            let words = format!("a run of `{}` cannot be repeated", words::line(other));
-            return Err(CliError::usage(words));
+        spec @ (RunSpec::Program(_) | RunSpec::Edit(_)) => {
+            (stored.clone(), again(record, launch::workflow(spec)?))
         }
     };
     Ok(match derived {

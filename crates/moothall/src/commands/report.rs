@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use moothall_core::consult::Consult;
+use moothall_core::RunKind;
 use moothall_engine::RunRecord;
 
 use super::consult::Reading;
@@ -26,7 +26,7 @@ pub(super) fn run(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)
     })?;
-    if record.row.workflow != Consult::NAME {
+    if !record.row.spec.is_kind(RunKind::Consult) {
         return Err(CliError::usage("a report is made of consultations, and this is a program")
             .with_hint("see `moothall show`")
             .into());

@@ -7,10 +7,11 @@ use moothall_store::{RunFilter, SqliteStore, Teams};
 use serde_json::json;
 use tempfile::{Builder, TempDir};
 
-use super::{runtime, words};
+use super::runtime;
 use crate::archive::{self, ArchivePart, Manifest};
 use crate::args::{Global, RestoreArgs};
 use crate::database::Database;
+use crate::display;
 use crate::draft_backup::{
     anchor_path, is_open_elsewhere, make_private, place_anchor, stores_folder, take_anchor,
     unpack_store,
@@ -73,8 +74,8 @@ pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
         }
         terminal::print(&format!(
             "restored {} of {} into {shown}\n",
-            words::backed_up(manifest.has_database().then_some(manifest.runs), store_count),
-            words::time(manifest.created_at_ms)
+            display::backed_up(manifest.has_database().then_some(manifest.runs), store_count),
+            display::time(manifest.created_at_ms)
         ))?;
         for aside in aside.iter().chain(&drafts_aside) {
             terminal::note(&format!("what was there is now {}\n", aside.display()));
@@ -163,7 +164,7 @@ impl UnpackedBackup {
                 .await
                 .map_err(|error| refused(file, error.into()))?;
             if runs != manifest.runs {
-                let words = words::runs(manifest.runs);
+                let words = display::runs(manifest.runs);
                 let error = anyhow::anyhow!("it says that it holds {words}, and holds {runs}");
                 return Err(refused(file, error));
             }
@@ -216,7 +217,7 @@ impl UnpackedBackup {
 
 /// This second, as a part of a file name.
 fn moment() -> String {
-    words::time(local::now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
+    display::time(local::now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
 }
 
 /// Moves runs that are there out of the way, and says where they are now.

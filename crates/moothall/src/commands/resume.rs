@@ -1,14 +1,13 @@
 //! `moothall resume`: a run goes on, whatever kind of trial it is.
 
-use moothall_core::consult::Consult;
-use moothall_core::edit::EditWorkflow;
-use moothall_core::reflexion::Reflexion;
+use moothall_core::RunSpec;
 use moothall_engine::EngineError;
 use moothall_store::RunRow;
 
 use super::{consult, edit, run as program, runtime};
 use crate::args::{Global, ResumeArgs};
 use crate::error::{CliError, Exit};
+use crate::launch;
 use crate::local::{self, Local, open_and_find};
 
 /// What programs that ask over HTTP are told where somebody else has a run.
@@ -27,15 +26,12 @@ pub(super) fn run(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let runtime = runtime()?;
     let (local, row) = runtime.block_on(open_and_find(&loaded, &args.run))?;
     refuse_if_over(&row)?;
+    let spec = launch::stored_spec(&row.spec, args.raised_budget())?;
     let found = Found { runtime, local, row };
-    match found.row.workflow.as_str() {
-        Reflexion::NAME => program::go_on(global, args, &found),
-        Consult::NAME => consult::go_on(global, args, &found),
-        EditWorkflow::NAME => edit::go_on(global, args, &found),
-        other => {
-            let words = format!("run {} is a `{other}`, which cannot go on", found.row.run_id);
-            Err(CliError::usage(words).into())
-        }
+    match &spec {
+        RunSpec::Program(spec) => program::go_on(global, args, &found, spec),
+        RunSpec::Consult(spec) => consult::go_on(global, args, &found, spec),
+        RunSpec::Edit(spec) => edit::go_on(global, args, &found, spec),
     }
 }
 

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::draft::store::{Opened, failed, id_of, open};
 use super::draft::{report_of, say};
-use super::words;
 use crate::args::{Global, ReviewArgs, ReviewCommand, ReviewSayArgs};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
@@ -53,13 +53,13 @@ fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> 
             text,
             "{BOLD}{}{BOLD:#}  {}{many}\n  {DIM}{}  {}  {}{DIM:#}",
             draft.id,
-            words::line(draft.path.as_str()),
-            words::time(submission.at),
-            words::line(&draft.owner.to_string()),
-            words::line(draft.task.as_str())
+            display::line(draft.path.as_str()),
+            display::time(submission.at),
+            display::line(&draft.owner.to_string()),
+            display::line(draft.task.as_str())
         );
         if !submission.summary.is_empty() {
-            let _ = writeln!(text, "  the worker says: {}", words::line(&submission.summary));
+            let _ = writeln!(text, "  the worker says: {}", display::line(&submission.summary));
         }
         let rules: Vec<&str> = submission.findings.iter().map(|one| one.rule.name()).collect();
         let _ = writeln!(text, "  {YELLOW}{}{YELLOW:#}", rules.join(", "));
@@ -81,10 +81,10 @@ fn show(
     let seal = submission.as_ref().map(|one| one.seal);
     let mut text = String::new();
     if let (Some(submission), Some(first)) = (&submission, files.first()) {
-        let owner = words::line(&first.draft.owner.to_string());
+        let owner = display::line(&first.draft.owner.to_string());
         let _ = writeln!(text, "{BOLD}{}{BOLD:#}  by {owner}", first.draft.state.word());
         if !submission.summary.is_empty() {
-            let _ = writeln!(text, "the worker says: {}", words::line(&submission.summary));
+            let _ = writeln!(text, "the worker says: {}", display::line(&submission.summary));
         }
     }
     let mut hides_something = false;
@@ -101,7 +101,7 @@ fn show(
             text,
             "\n{YELLOW}lines that change are longer than what is shown{YELLOW:#}\n\
              {DIM}moothall review show {} --full shows all of them, and the seal{DIM:#}",
-            words::line(draft)
+            display::line(draft)
         );
     } else if let Some(seal) = seal {
         let digits = seal.to_string();
@@ -111,7 +111,7 @@ fn show(
             &digits[..SEAL_DIGITS],
             &digits[SEAL_DIGITS..],
             &digits[..SEAL_DIGITS],
-            draft = words::line(draft)
+            draft = display::line(draft)
         );
     }
     let diff: String = files
@@ -179,9 +179,9 @@ fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError
 /// about.
 fn shown(file: &ShownFile, difference: &Difference) -> String {
     let draft = &file.draft;
-    let path = words::line(draft.path.as_str());
+    let path = display::line(draft.path.as_str());
     let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
-        (_, _, Some(to)) => format!("\n{BOLD}{path} → {}{BOLD:#}\n", words::line(to.as_str())),
+        (_, _, Some(to)) => format!("\n{BOLD}{path} → {}{BOLD:#}\n", display::line(to.as_str())),
         (None, _, _) => format!("\n{BOLD}{path}{BOLD:#} (new)\n"),
         (_, None, _) => format!("\n{BOLD}{path}{BOLD:#} (deleted)\n"),
         _ => format!("\n{BOLD}{path}{BOLD:#}\n"),

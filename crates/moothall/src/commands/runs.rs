@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use moothall_store::{RunFilter, RunRow, Teams};
 use serde_json::{Value, json};
 
-use super::{runtime, words};
+use super::runtime;
 use crate::args::{Global, RunsArgs, RunsCommand};
+use crate::display;
 use crate::error::Exit;
 use crate::local::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
@@ -62,16 +63,16 @@ fn table(rows: &[(RunRow, bool)]) -> String {
         "RUN", "STATE", "VERDICT", "STARTED", "SPENT"
     );
     for (row, is_driven) in rows {
-        let verdict = row.outcome.as_ref().map_or("", words::verdict);
+        let verdict = row.outcome.as_ref().map_or("", display::verdict);
         let spent = row.spent.map_or_else(String::new, |spent| spent.usd.to_string());
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "{:<13}  {:<11}  {verdict:<14}  {:<20}  {spent:>9}  {}",
             local::short(&row.run_id),
-            words::state(row, *is_driven),
-            words::time(row.created_at_ms),
-            words::cut(&row.title, TITLE_CHARS),
+            display::state(row, *is_driven),
+            display::time(row.created_at_ms),
+            display::cut(&row.title, TITLE_CHARS),
         );
     }
     text
@@ -81,7 +82,7 @@ fn table(rows: &[(RunRow, bool)]) -> String {
 pub(super) fn run_json(row: &RunRow, is_driven: bool) -> Value {
     json!({
         "run_id": row.run_id,
-        "workflow": row.workflow,
+        "workflow": row.spec.workflow(),
         "title": row.title,
         "model": row.model,
         "build": row.build,
@@ -90,8 +91,8 @@ pub(super) fn run_json(row: &RunRow, is_driven: bool) -> Value {
         "created_at_ms": row.created_at_ms,
         "updated_at_ms": row.updated_at_ms,
         "events": row.events,
-        "result": row.outcome.as_ref().map(words::verdict),
+        "result": row.outcome.as_ref().map(display::verdict),
         "verdict": row.outcome.as_ref().map(|outcome| outcome.verdict),
-        "spent": row.spent.as_ref().map(words::spent_json),
+        "spent": row.spent.as_ref().map(display::spent_json),
     })
 }

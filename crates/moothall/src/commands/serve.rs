@@ -3,7 +3,6 @@
 mod browser;
 mod desk;
 mod facts;
-mod order;
 mod probing;
 mod telling;
 mod veil;
@@ -29,13 +28,16 @@ use self::desk::ProgramDesk;
 use self::telling::Causes;
 use self::veil::Veil;
 use super::draft::store::{failed, options_of, warn_about_policy};
-use super::{committee, files, login, own_words};
+use super::{committee, login};
 use crate::args::{AuthArg, Global, ServeArgs};
 use crate::config::Loaded;
 use crate::error::{CliError, Exit};
+use crate::files;
+use crate::launch::ServerDefaults;
 use crate::local::Local;
 use crate::pace::Pace;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
+use crate::user_input;
 use crate::{config, logging, open_files};
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
@@ -72,16 +74,20 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> anyhow::Result<Exit> {
             AuthArg::Tokens => Causes::Logged(veil),
             AuthArg::Link | AuthArg::None => Causes::Told,
         };
-        let desk = ProgramDesk::new(
+        let defaults = ServerDefaults {
+            model: args.model.clone(),
+            offline,
+            committees,
+            restate: args.engine.restate(),
+        };
+        let desk = Arc::new(ProgramDesk::new(
             global.config.clone(),
             Arc::clone(&local),
             Arc::clone(&feed),
-            args.model.clone(),
-            offline,
+            defaults,
             Pace::of(args.pace),
-            args.engine.clone(),
-        );
-        let desk = Arc::new(desk.with_causes(causes).with_committees(committees));
+            causes,
+        ));
         let origin = match &args.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{address}"),
@@ -159,10 +165,10 @@ fn workspaces(global: &Global, loaded: &Loaded, args: &ServeArgs) -> Result<Work
     if args.workspace.is_empty() {
         return Ok(Workspaces::default());
     }
-    let person = own_words::who(loaded, args.by.as_deref(), "reviews")?;
+    let person = user_input::who(loaded, args.by.as_deref(), "reviews")?;
     let mut all = Vec::new();
     for folder in &args.workspace {
-        let options = options_of(global, loaded, folder)?;
+        let options = options_of(global.config.as_deref(), loaded, folder)?;
         let folder = options.workspace.clone();
         let store = DraftStore::open(options).map_err(failed)?;
         warn_about_policy(&store);

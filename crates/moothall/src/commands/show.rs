@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use moothall_core::consult::Consult;
+use moothall_core::RunKind;
 use moothall_core::model::ModelName;
 use moothall_core::receipt::Receipt;
 use moothall_core::view::Attempt;
@@ -12,9 +12,11 @@ use moothall_store::RunState;
 use serde_json::{Value, json};
 
 use super::attempts;
-use super::{consult, files, runs, runtime, words};
+use super::{consult, runs, runtime};
 use crate::args::{Global, ShowArgs};
+use crate::display;
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::local::{self, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
@@ -29,7 +31,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
         if let Some(path) = &args.receipt {
             files::write_receipt(path, &receipt(&record)?)?;
         }
-        if row.workflow == Consult::NAME {
+        if row.spec.is_kind(RunKind::Consult) {
             refuse_flags_of_run(args)?;
             return consult::show(&record, is_driven, args);
         }
@@ -104,7 +106,7 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
         "stderr": attempted.map(|attempted| &attempted.stderr),
         "code": attempts::code(record),
         "artifacts": left,
-        "input": record.row.input,
+        "input": record.row.spec,
         "latency_ms": record.timing().latency_ms,
     });
     if let (Value::Object(report), Value::Object(more)) = (&mut report, more) {
@@ -124,23 +126,23 @@ pub(super) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, St
         Ok(model) if model.is_demo() => " (a demonstration, no model was asked)",
         _ => "",
     };
-    let (workflow, model) = (words::line(&row.workflow), words::line(&row.model));
+    let (workflow, model) = (display::line(row.spec.workflow()), display::line(&row.model));
     let paused = record.events.iter().rev().find_map(|stored| match &stored.event.body {
         RunEventBody::RunPaused { detail, .. } if row.state == RunState::Paused => Some(detail),
         _ => None,
     });
-    let state = words::state(row, is_driven);
+    let state = display::state(row, is_driven);
     let state = match paused {
-        Some(detail) => words::line(&format!("{state}: {detail}")),
+        Some(detail) => display::line(&format!("{state}: {detail}")),
         None => state.to_owned(),
     };
     vec![
         ("run", row.run_id.to_string()),
-        ("title", words::line(&row.title)),
+        ("title", display::line(&row.title)),
         ("workflow", format!("{workflow} with {model}{demonstration}")),
         ("state", state),
-        ("started", words::time(row.created_at_ms)),
-        ("changed", words::time(row.updated_at_ms)),
+        ("started", display::time(row.created_at_ms)),
+        ("changed", display::time(row.updated_at_ms)),
     ]
 }
 
@@ -162,17 +164,17 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
         }
     }
     if let Some(outcome) = &row.outcome {
-        field("verdict", words::verdict(outcome));
+        field("verdict", display::verdict(outcome));
         for finding in &outcome.findings {
-            field("finding", &words::finding(finding));
+            field("finding", &display::finding(finding));
         }
     }
     for (path, file) in attempts::files(record) {
-        let (size, sha256) = (words::bytes(file.bytes), file.sha256);
-        field("file", &format!("{} · {size} · {sha256}", words::line(path.as_str())));
+        let (size, sha256) = (display::bytes(file.bytes), file.sha256);
+        field("file", &format!("{} · {size} · {sha256}", display::line(path.as_str())));
     }
     if let Some(spent) = &row.spent {
-        field("spent", &words::spent(spent));
+        field("spent", &display::spent(spent));
     }
     let id = local::short(&row.run_id);
     if row.state == RunState::Paused || (row.state == RunState::Running && !is_driven) {
@@ -186,18 +188,18 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
 fn attempt_lines(attempt: &Attempt) -> Vec<String> {
     let mut lines = Vec::new();
     if !attempt.rejected.is_empty() {
-        lines.push(words::line(&format!(
+        lines.push(display::line(&format!(
             "an answer could not be used: {}",
             attempt.rejected.join("; ")
         )));
     }
     if let Some(program) = &attempt.program {
-        lines.push(words::lines_of_code(program.code_lines));
+        lines.push(display::lines_of_code(program.code_lines));
     }
     for (what, executed) in [("ran", &attempt.executed), ("checked", &attempt.checked)] {
         if let Some(executed) = executed {
-            let (engine, class) = (words::line(&executed.engine), executed.class);
-            lines.push(format!("{what} in {engine} ({class}): {}", words::exit(&executed.exit)));
+            let (engine, class) = (display::line(&executed.engine), executed.class);
+            lines.push(format!("{what} in {engine} ({class}): {}", display::exit(&executed.exit)));
         }
     }
     if let Some(findings) = &attempt.findings {
@@ -205,10 +207,10 @@ fn attempt_lines(attempt: &Attempt) -> Vec<String> {
             true => "judged: nothing to object to".to_owned(),
             false => format!("judged: {}", Verdict::of(findings)),
         });
-        lines.extend(findings.iter().map(words::finding));
+        lines.extend(findings.iter().map(display::finding));
     }
     if let Some(critique) = &attempt.critique {
-        lines.push(words::line(&format!("critique: {critique}")));
+        lines.push(display::line(&format!("critique: {critique}")));
     }
     if lines.is_empty() {
         lines.push("nothing yet".to_owned());

@@ -6,8 +6,9 @@ use moothall_core::access::TeamName;
 use moothall_store::{StoreError, TeamRow};
 use serde_json::{Value, json};
 
-use super::{runtime, words};
+use super::runtime;
 use crate::args::{Global, TeamCommand};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, now_ms};
 use crate::terminal::{self, BOLD, DIM};
@@ -73,7 +74,7 @@ fn table(teams: &[TeamRow]) -> String {
     for team in teams {
         let since = match team.created_at_ms {
             0 => "always".to_owned(),
-            at_ms => words::time(at_ms),
+            at_ms => display::time(at_ms),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:<width$}  {since}", team.name);

@@ -8,8 +8,9 @@ use moothall_store::{
 };
 use serde_json::{Value, json};
 
-use super::{runtime, team, words};
+use super::{runtime, team};
 use crate::args::{CreateTokenArgs, Global, Lifetime, TokenCommand};
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, Local, now_ms};
 use crate::terminal::{self, BOLD, DIM, harmless_line};
@@ -83,7 +84,7 @@ async fn create(accounts: &dyn Accounts, args: &CreateTokenArgs) -> anyhow::Resu
     terminal::print(&format!("{}\n", secret.reveal()))?;
     let ends = token
         .expires_at_ms
-        .map_or_else(|| "never ends".to_owned(), |at_ms| format!("ends {}", words::time(at_ms)));
+        .map_or_else(|| "never ends".to_owned(), |at_ms| format!("ends {}", display::time(at_ms)));
     terminal::note(&format!(
         "token {id} · team {} · {} · {ends}\n{DIM}{}\nthis is the only time it is shown; only its \
          hash is kept{DIM:#}\n",
@@ -134,7 +135,7 @@ fn table(tokens: &[TokenRow], now_ms: u64) -> String {
         "TOKEN", "TEAM", "SCOPES", "STATE", "ENDS", "LAST USED"
     );
     for token in tokens {
-        let time = |at_ms: Option<u64>| at_ms.map_or_else(|| "never".to_owned(), words::time);
+        let time = |at_ms: Option<u64>| at_ms.map_or_else(|| "never".to_owned(), display::time);
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
@@ -145,7 +146,7 @@ fn table(tokens: &[TokenRow], now_ms: u64) -> String {
             state(token, now_ms),
             time(token.expires_at_ms),
             time(token.last_used_at_ms),
-            words::cut(&harmless_line(&token.label), LABEL_CHARS),
+            display::cut(&harmless_line(&token.label), LABEL_CHARS),
         );
     }
     text

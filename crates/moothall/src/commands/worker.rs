@@ -1,23 +1,21 @@
 //! `moothall worker`: drives runs for a Restate cluster.
 
-mod readied;
-
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use moothall_core::RunId;
+use moothall_core::{RunId, RunSpec};
 use moothall_restate::{Admin, Build, ClusterError, OpenError, OpenFuture, Program, Worker};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OnceCell;
 
-use self::readied::Readied;
-use super::consult::refused;
 use crate::args::{Global, WorkerArgs};
 use crate::error::{CliError, Exit};
+use crate::launch::cluster::refused;
+use crate::launch::{self, PreparedRun, WorkerRun};
 use crate::local::Local;
 use crate::pace::Pace;
 use crate::terminal::{self, DIM};
@@ -162,7 +160,7 @@ struct Runs {
 }
 
 /// What one run needs, once it is found. Runs do not wait for what others need.
-type Place = Arc<OnceCell<Arc<Readied>>>;
+type Place = Arc<OnceCell<Arc<WorkerRun>>>;
 
 impl Program for Runs {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
@@ -172,8 +170,8 @@ impl Program for Runs {
                 words: "the store does not know this run; all workers must use the same".to_owned(),
                 is_retryable: false,
             })?;
-            let ready = self.readied(&row).await.map_err(|error| again(&error.words()))?;
-            ready.opened(self.local.store.clone()).map_err(|error| again(&error.words()))
+            let run = self.prepared(&row).await.map_err(|error| again(&error.words()))?;
+            run.opened().map_err(|error| again(&error.words()))
         })
     }
 }
@@ -184,13 +182,25 @@ fn again(why: &impl ToString) -> OpenError {
 }
 
 impl Runs {
-    async fn readied(&self, row: &RunRow) -> Result<Arc<Readied>, CliError> {
+    async fn prepared(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
         let place = self.place(&row.run_id);
-        let (config, store) = (self.config.as_deref(), &self.local.store);
-        let find = || async {
-            Readied::find(config, store, row, self.turnstile.clone(), self.pace).await.map(Arc::new)
-        };
-        place.get_or_try_init(find).await.cloned()
+        place.get_or_try_init(|| self.prepare(row)).await.cloned()
+    }
+
+    async fn prepare(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
+        let spec = launch::read_spec(&row.spec)?.clone();
+        if let RunSpec::Edit(_) = spec {
+            return Err(CliError::failed("workers do not drive edits"));
+        }
+        let mut context =
+            launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
+        context.turnstile = Some(self.turnstile.clone());
+        Ok(Arc::new(WorkerRun {
+            run: PreparedRun::open(&context, spec).await?,
+            store: Arc::clone(&self.local.store),
+            run_id: row.run_id.clone(),
+            pace: self.pace,
+        }))
     }
 
     /// The place of a run among those that are at hand.
@@ -202,7 +212,7 @@ impl Runs {
             && let Some(oldest) = oldest.get().cloned()
         {
             // Whoever still uses it keeps it.
-            tokio::spawn(async move { oldest.shut_down().await });
+            tokio::spawn(async move { oldest.run.shut_down().await });
         }
         place
     }
@@ -214,7 +224,7 @@ impl Runs {
         };
         for ready in ready.into_values() {
             if let Some(ready) = ready.get() {
-                ready.shut_down().await;
+                ready.run.shut_down().await;
             }
         }
         self.local.close().await;

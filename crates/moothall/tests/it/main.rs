@@ -37,6 +37,7 @@ mod real_mcp;
 mod real_postgres;
 mod real_restate;
 mod real_sandbox;
+mod real_stored_before;
 mod report;
 mod runs;
 mod say;

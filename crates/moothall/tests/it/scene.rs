@@ -63,9 +63,11 @@ impl Scene {
             run_id: id.clone(),
             owner: Owner::local(),
             cap: None,
-            workflow: Reflexion::NAME.to_owned(),
+            spec: moothall_core::StoredSpec::from_columns(
+                Reflexion::NAME,
+                json!({ "reflexion": input, "settings": {} }),
+            ),
             title: task.to_owned(),
-            input: json!({ "reflexion": input, "settings": {} }),
             model: "openai/gpt-4.1-mini".to_owned(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             created_at_ms: 1_763_000_000_000 + u64::from(number) * 60_000,

@@ -8,9 +8,9 @@ use moothall_core::consult::committee::{Metric, Seat, TOP_LEVEL};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-use crate::commands::files;
 use crate::config::{Problem, line_of, nearest};
 use crate::error::CliError;
+use crate::files;
 
 /// The longest committee file.
 const MAX_FILE_BYTES: u64 = 256 * 1024;

@@ -9,6 +9,7 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::Stance;
 
 use super::board::{Board, LAYERS, Lane, Progress};
+use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW, harmless_line};
 
 /// Below this many columns there is one line.
@@ -351,27 +352,6 @@ fn left(board: &Board, now_ms: u64) -> Option<String> {
         90_000..5_400_000 => format!("about {} min left", ms.div_ceil(60_000)),
         _ => format!("about {} h left", ms.div_ceil(3_600_000)),
     })
-}
-
-/// Dollars as people read them: cents, and more digits only below a cent.
-pub(super) fn cents(amount: MicroUsd) -> String {
-    match amount.micros() {
-        0 => "$0.00".to_owned(),
-        1..10_000 => amount.to_string(),
-        micros => {
-            let cents = micros.div_ceil(10_000);
-            format!("${}.{:02}", cents / 100, cents % 100)
-        }
-    }
-}
-
-/// A number of at most four digits with its unit.
-pub(super) fn short_number(number: u64) -> String {
-    match number {
-        0..10_000 => number.to_string(),
-        10_000..1_000_000 => format!("{} k", number / 1000),
-        _ => format!("{}.{} M", number / 1_000_000, number % 1_000_000 / 100_000),
-    }
 }
 
 fn clock(elapsed: Duration) -> String {

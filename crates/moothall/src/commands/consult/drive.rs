@@ -3,28 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moothall_core::RunId;
-use moothall_core::consult::{Consult, Review};
-use moothall_engine::{Driver, Ended, EngineError, GatherPerformer, ModelPerformer, RunRecord};
+use moothall_core::consult::Review;
+use moothall_core::{ConsultSpec, RunId};
+use moothall_engine::{Ended, EngineError, RunRecord};
 use moothall_models::Ledger;
-use moothall_store::{Store, Wish};
+use moothall_store::{Store, StoredEvent, Wish};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::kept::Kept;
-use super::prepare::Ready;
 use super::reading::{titles, view};
 use super::screen::{SharedScreen, TICK, shown};
+use crate::commands::{self, Interruptible};
 use crate::error::CliError;
-use crate::local::{self, Local};
+use crate::launch::{PreparedRun, RunParts, cluster, engine_failure};
+use crate::local::Local;
 use crate::pace::Pace;
 
 /// How long answers that are under way are waited for after Ctrl-C. They are paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Calls at once for each debate: a round asks three decision makers together.
-const CALLS_OF_A_DEBATE: usize = 5;
 
 /// Between two looks for what moves are called.
 const LOOK_FOR_NAMES: Duration = Duration::from_secs(2);
@@ -42,52 +39,49 @@ pub(super) enum Left {
 
 /// Drives a run to where it stops. The caller holds its lock. Ctrl-C pauses it.
 pub(super) async fn drive(
-    ready: &Ready,
+    prepared: &PreparedRun,
     local: &Local,
     run_id: &RunId,
-    kept: &Kept,
+    spec: &ConsultSpec,
     ledger: Ledger,
-    person_says: Option<Review>,
+    review: Option<Review>,
     screen: &SharedScreen,
 ) -> anyhow::Result<Left> {
     let store = &local.store;
-    let mut workflow = workflow(kept)?;
+    let RunParts { mut workflow, driver, .. } =
+        prepared.parts(store, run_id, ledger, Pace::NONE).await?;
     let seen = Arc::clone(screen);
-    let driver = driver(ready, store, run_id, kept, ledger, Pace::NONE)
-        .person_says(person_says)
-        .on_event(move |stored| shown(&seen).event(stored));
+    let driver = driver.person_says(review).on_event(move |stored| shown(&seen).event(stored));
     // Boxed: hundreds of calls under way are large.
-    let driving = Box::pin(driver.drive(&mut workflow));
-    let left = watched(store, run_id, kept, screen, driving).await;
-    // Where it was quick, nobody looked for what moves are called.
+    let driving = Box::pin(driver.drive(&mut *workflow));
+    let left = watched(store, run_id, spec, screen, driving).await;
+    // A quick run ends before anyone has looked up the names of its moves.
     if shown(screen).board.has_unnamed_moves() {
-        name_moves(&**store, run_id, kept, screen).await;
+        name_moves(&**store, run_id, spec, screen).await;
     }
     shown(screen).close();
     left
 }
 
-/// The workflow of a consultation, or why there is none.
-pub(super) fn workflow(kept: &Kept) -> Result<Consult, CliError> {
-    Consult::new(kept.consult.clone()).map_err(|error| CliError::usage(error.to_string()))
-}
-
-/// A driver for it that nobody hears and nobody answers yet.
-pub(super) fn driver(
-    ready: &Ready,
-    store: &Arc<dyn Store>,
+/// Follows a run that workers drive to where it stops. The events `before` were shown already.
+pub(super) async fn follow(
+    store: &dyn Store,
     run_id: &RunId,
-    kept: &Kept,
-    ledger: Ledger,
-    pace: Pace,
-) -> Driver {
-    let models = Arc::new(ModelPerformer::new(Arc::clone(&ready.gateway), Arc::new(ledger)));
-    let performer = pace.slow(Arc::new(GatherPerformer::new(models, ready.filings.clone())));
-    let parallel = kept.settings.parallel_moves.unwrap_or(15).max(1) as usize;
-    Driver::new(Arc::clone(store), performer, run_id.clone())
-        .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
-        .parallel_children(parallel)
-        .walls(ready.walls.clone())
+    before: &[StoredEvent],
+    spec: &ConsultSpec,
+    screen: &SharedScreen,
+) -> anyhow::Result<Left> {
+    let heard = |stored: &StoredEvent| shown(screen).event(stored);
+    let following = Box::pin(cluster::until_it_stops(store, run_id, before, heard));
+    let followed = commands::watched(following, TICK, || shown(screen).tick()).await;
+    if shown(screen).board.has_unnamed_moves() {
+        name_moves(store, run_id, spec, screen).await;
+    }
+    shown(screen).close();
+    match followed {
+        Interruptible::Done(ended) => Ok(Left::Ended(ended?)),
+        Interruptible::Cancelled => Err(cluster::unwatched(run_id).into()),
+    }
 }
 
 /// Whatever else is asked of the store is asked in a task of its own: the driver may hold the
@@ -95,7 +89,7 @@ pub(super) fn driver(
 async fn watched(
     store: &Arc<dyn Store>,
     run_id: &RunId,
-    kept: &Kept,
+    spec: &ConsultSpec,
     screen: &SharedScreen,
     mut driving: impl Future<Output = Result<Ended, EngineError>> + Unpin,
 ) -> anyhow::Result<Left> {
@@ -107,7 +101,7 @@ async fn watched(
     let mut others = JoinSet::new();
     loop {
         tokio::select! {
-            ended = &mut driving => return Ok(Left::Ended(ended.map_err(broken)?)),
+            ended = &mut driving => return Ok(Left::Ended(ended.map_err(engine_failure)?)),
             () = stop.asked() => {
                 if give_up.is_some() {
                     return Ok(Left::Interrupted);
@@ -125,8 +119,8 @@ async fn watched(
                 if now >= names_at && shown(screen).board.wants_names() {
                     names_at = now + LOOK_FOR_NAMES;
                     let (store, run_id) = (Arc::clone(store), run_id.clone());
-                    let (kept, screen) = (kept.clone(), Arc::clone(screen));
-                    others.spawn(async move { name_moves(&*store, &run_id, &kept, &screen).await });
+                    let (spec, screen) = (spec.clone(), Arc::clone(screen));
+                    others.spawn(async move { name_moves(&*store, &run_id, &spec, &screen).await });
                 }
                 shown(screen).tick();
             }
@@ -138,11 +132,11 @@ async fn watched(
 pub(super) async fn name_moves(
     store: &dyn Store,
     run_id: &RunId,
-    kept: &Kept,
+    spec: &ConsultSpec,
     screen: &SharedScreen,
 ) {
     let Ok(record) = RunRecord::read(store, run_id).await else { return };
-    if let Ok(view) = view(kept, &record) {
+    if let Ok(view) = view(spec, &record) {
         shown(screen).board.name(titles(&view));
     }
 }
@@ -171,17 +165,5 @@ impl Stop {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
-    }
-}
-
-pub(super) fn broken(error: EngineError) -> CliError {
-    match error {
-        EngineError::Store(error) => local::broken(error),
-        EngineError::JournalMismatch { .. } => {
-            CliError::failed("the run cannot go on").with_source(error).with_hint(
-                "another version of moothall may have begun it; `moothall show` still shows it",
-            )
-        }
-        error => CliError::failed("the run cannot be driven").with_source(error),
     }
 }

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use moothall_core::consult::NOTHING;
 use moothall_core::report::{self, ConsultView, DeriveFault, Paper, RunFacts};
 use moothall_core::view::asks_again;
-use moothall_core::{EffectId, debate};
+use moothall_core::{ConsultSpec, EffectId, RunSpec, StoredSpec, debate};
 use moothall_engine::{Consultation, RunRecord};
 use serde_json::{Value, json};
 
-use super::kept::Kept;
 use crate::artifacts;
-use crate::commands::{runs, words};
+use crate::commands::runs;
+use crate::display;
 use crate::error::CliError;
 use crate::pdf_helper;
 
 /// A consultation with everything that follows from its answers.
 pub(in crate::commands) struct Reading {
-    pub(in crate::commands) kept: Kept,
+    pub(in crate::commands) spec: ConsultSpec,
     pub(in crate::commands) view: ConsultView,
     pub(in crate::commands) facts: RunFacts,
 }
@@ -26,11 +26,12 @@ pub(in crate::commands) struct Reading {
 impl Reading {
     /// Reads a run as far as its answers go.
     pub(in crate::commands) fn of(record: &RunRecord) -> Result<Self, CliError> {
-        let kept = Kept::read(&record.row.input)?;
+        let spec = record.row.spec.consult().cloned();
+        let spec = spec.ok_or_else(|| CliError::failed("the run is no consultation"))?;
         let Consultation { view, facts } = Consultation::of(record)
             .ok_or_else(|| CliError::failed("the run is no consultation"))?
             .map_err(underivable)?;
-        Ok(Self { kept, view, facts })
+        Ok(Self { spec, view, facts })
     }
 
     /// Everything that a program may want: the run, and the state of the consultation.
@@ -47,7 +48,7 @@ impl Reading {
             "demonstration": facts.demonstration,
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
-            "input": without_own_places(&record.row.input),
+            "input": without_own_places(&self.spec),
         });
         for part in [more, report::export(&self.view)] {
             if let (Value::Object(report), Value::Object(part)) = (&mut report, part) {
@@ -89,7 +90,7 @@ impl Reading {
         let mut named = BTreeMap::new();
         for (name, text) in report::artifacts(&self.view) {
             let path = name.parse().map_err(|_| {
-                CliError::failed(format!("`{}` is not the name of a file", words::line(&name)))
+                CliError::failed(format!("`{}` is not the name of a file", display::line(&name)))
             })?;
             named.insert(path, text.into_bytes());
         }
@@ -106,11 +107,11 @@ impl Reading {
     ) -> Result<String, CliError> {
         let log = self.log_name(thread);
         let debate = self.view.debates.get(move_id).ok_or_else(|| {
-            CliError::usage(format!("{} is not debated yet", words::line(move_id)))
+            CliError::usage(format!("{} is not debated yet", display::line(move_id)))
         })?;
         let entries = debate.logs.get(&log).ok_or_else(|| {
             let names: Vec<&str> = self.members().collect();
-            CliError::usage(format!("there is no thread `{}`", words::line(thread)))
+            CliError::usage(format!("there is no thread `{}`", display::line(thread)))
                 .with_hint(format!("there are {}", names.join(", ")))
         })?;
         Ok(debate::transcript(entries))
@@ -125,7 +126,7 @@ impl Reading {
     }
 
     fn members(&self) -> impl Iterator<Item = &str> {
-        self.kept.consult.committee.decision_makers.iter().map(|seat| seat.id.as_str())
+        self.spec.input.committee.decision_makers.iter().map(|seat| seat.id.as_str())
     }
 }
 
@@ -134,9 +135,9 @@ pub(super) fn titles(view: &ConsultView) -> impl Iterator<Item = (String, String
     view.moves().map(|one| (one.move_id.clone(), one.proposal.title.clone()))
 }
 
-pub(super) fn view(kept: &Kept, record: &RunRecord) -> Result<ConsultView, CliError> {
+pub(super) fn view(spec: &ConsultSpec, record: &RunRecord) -> Result<ConsultView, CliError> {
     let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-    ConsultView::of(&kept.consult, answer, &record.approvals).map_err(underivable)
+    ConsultView::of(&spec.input, answer, &record.approvals).map_err(underivable)
 }
 
 fn underivable(error: DeriveFault) -> CliError {
@@ -156,13 +157,10 @@ pub(super) fn beside_calls(record: &RunRecord) -> u64 {
     record.journal.keys().filter(|id| scores(id)).count() as u64
 }
 
-/// What a run was started with, without where the user's documents are and without the address of a
-/// feed, which may hold a key.
-fn without_own_places(input: &Value) -> Value {
-    let mut input = input.clone();
-    if let Some(settings) = input.get_mut("settings").and_then(Value::as_object_mut) {
-        settings.remove("files");
-        settings.remove("news");
-    }
-    input
+/// The spec without the folder of the user's documents and the URL of a feed, which may hold a key.
+fn without_own_places(spec: &ConsultSpec) -> StoredSpec {
+    let mut spec = spec.clone();
+    spec.settings.documents = None;
+    spec.settings.news = None;
+    RunSpec::Consult(spec).into()
 }

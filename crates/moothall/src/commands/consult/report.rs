@@ -6,13 +6,14 @@ use moothall_core::{Conclusion, EffectResult, MicroUsd, Outcome, RunEventBody, V
 use moothall_engine::{Ended, Pause, RunRecord};
 use moothall_store::Store;
 
-use super::draw::{cents, short_number};
 use super::drive::Left;
 use super::reading::{Reading, beside_calls};
 use super::summary::{self, DOES_NOT_EXIST, NOT_ADVICE};
-use crate::commands::{failure, files, words};
+use crate::commands::failure;
 use crate::context::Context;
+use crate::display::{self, cents, short_number};
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::local;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
@@ -135,7 +136,7 @@ fn note_end(record: &RunRecord, reading: &Reading, wanted: &Files) {
     let outcome = reading.view.outcome.as_ref();
     let passed = outcome.is_some_and(|outcome| outcome.verdict == Verdict::Pass);
     let style = if passed { GREEN } else { YELLOW };
-    let word = outcome.map_or("not finished", words::verdict);
+    let word = outcome.map_or("not finished", display::verdict);
     let (parts, id) = (figures(record, reading).join(" · "), local::short(&record.row.run_id));
     terminal::note(&format!(
         "\n{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts} · run {id}{DIM:#}\n"
@@ -148,7 +149,7 @@ fn note_end(record: &RunRecord, reading: &Reading, wanted: &Files) {
         ranked.other.iter().find(|one| one.debated.is_some() && one.rank.is_none())
     });
     if let Some(held) = held {
-        let move_id = words::line(&held.move_id);
+        let move_id = display::line(&held.move_id);
         terminal::note(&format!(
             "{DIM}a move that is held back is let through by: moothall approve {id} --move {move_id}{DIM:#}\n"
         ));
@@ -202,7 +203,7 @@ fn weakest(reading: &Reading) -> Option<String> {
     let weakest = classes.min_by_key(|isolation| isolation.class)?;
     let mut words = format!("debated in class {}", weakest.class);
     if let Some(why) = &weakest.fallback {
-        words.push_str(&format!(" ({})", words::line(why)));
+        words.push_str(&format!(" ({})", display::line(why)));
     }
     Some(words)
 }
@@ -237,7 +238,7 @@ fn of_failure(
     };
     let unnamed = || match &outcome.conclusion {
         Conclusion::Failed { .. } | Conclusion::NotGathered { .. } => {
-            let why = outcome.findings.first().map(words::finding);
+            let why = outcome.findings.first().map(display::finding);
             Some(CliError::failed(why.unwrap_or_else(|| "the run failed".to_owned())))
         }
         _ => None,

@@ -13,8 +13,10 @@ use super::reading::Reading;
 use super::report::figures;
 use super::summary::{self, NOT_ADVICE};
 use crate::args::ShowArgs;
-use crate::commands::{files, show, words};
+use crate::commands::show;
+use crate::display;
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::local;
 use crate::terminal::{self, DIM};
 
@@ -61,23 +63,23 @@ fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
     }
     if let Some(outcome) = &reading.view.outcome {
         let _ =
-            writeln!(text, "{:<10} {} ({})", "verdict", words::verdict(outcome), outcome.verdict);
+            writeln!(text, "{:<10} {} ({})", "verdict", display::verdict(outcome), outcome.verdict);
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, reading).join(" · "));
     let said = record.journal.values().filter_map(|entry| Review::of(&entry.result));
     for change in said.flat_map(|review| &review.changes) {
-        let (words, at) = (words::line(&change.words()), words::time(change.at_ms));
+        let (words, at) = (display::line(&change.words()), display::time(change.at_ms));
         let _ = writeln!(text, "{:<10} {words} at {at}", "changed");
     }
     for approval in &record.approvals {
-        let (who, note) = (words::line(&approval.by), words::line(&approval.note));
+        let (who, note) = (display::line(&approval.by), display::line(&approval.note));
         let note = if note.is_empty() { note } else { format!(": {note}") };
         let _ = writeln!(
             text,
             "{:<10} {} by {who} at {}{note}",
             "approved",
-            words::line(&approval.move_id),
-            words::time(approval.at_ms)
+            display::line(&approval.move_id),
+            display::time(approval.at_ms)
         );
     }
     let _ = writeln!(text, "\n{}", summary::text(&reading.view).trim_end());
@@ -106,7 +108,7 @@ fn found<'a>(
     move_id: &str,
 ) -> Result<(&'a moothall_core::consult::Move, Option<&'a RankedMove>), CliError> {
     let one = reading.view.find_move(move_id).ok_or_else(|| {
-        let refused = CliError::usage(format!("there is no move `{}`", words::line(move_id)));
+        let refused = CliError::usage(format!("there is no move `{}`", display::line(move_id)));
         let ids: Vec<&str> = reading.view.moves().map(|one| one.move_id.as_str()).collect();
         match ids.is_empty() {
             true => refused.with_hint("no analyst has proposed any yet"),
@@ -175,10 +177,10 @@ fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
     if !ranked.findings.is_empty() {
         let _ = writeln!(text, "\n### What code found");
         for finding in &ranked.findings {
-            let _ = writeln!(text, "- {}", words::finding(finding));
+            let _ = writeln!(text, "- {}", display::finding(finding));
         }
     }
-    let members = &reading.kept.consult.committee.decision_makers;
+    let members = &reading.spec.input.committee.decision_makers;
     if let Some(first) = members.first() {
         let _ = writeln!(text, "\nThe conversations: --move {move_id} --thread {}", first.id);
     }
@@ -200,8 +202,8 @@ fn trial(text: &mut String, debated: &Debated) -> std::fmt::Result {
             moothall_core::debate::ObjectionState::Open => "open",
             moothall_core::debate::ObjectionState::Conceded => "granted",
         };
-        let severity = words::objection_severity(objection.severity);
-        let (id, said) = (words::line(&objection.id), words::cut(&objection.text, 1000));
+        let severity = display::objection_severity(objection.severity);
+        let (id, said) = (display::line(&objection.id), display::cut(&objection.text, 1000));
         writeln!(text, "- {id}, {severity}, {state}: {said}")?;
     }
     Ok(())
@@ -212,10 +214,10 @@ fn write_cards(text: &mut String, cards: &BTreeMap<String, Scorecard>) -> std::f
     for (member, card) in cards {
         let scores: Vec<String> =
             card.scores.iter().map(|(metric, score)| format!("{metric} {score}")).collect();
-        let (member, scores) = (words::line(member), words::line(&scores.join(", ")));
+        let (member, scores) = (display::line(member), display::line(&scores.join(", ")));
         writeln!(text, "- {member}: {} ({scores})", card.sum())?;
         if !card.reasoning.trim().is_empty() {
-            writeln!(text, "  {}", words::cut(&card.reasoning, 1000))?;
+            writeln!(text, "  {}", display::cut(&card.reasoning, 1000))?;
         }
     }
     Ok(())

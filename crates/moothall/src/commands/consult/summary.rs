@@ -8,7 +8,7 @@ use moothall_core::evidence::Evidence;
 use moothall_core::report::{self, ConsultView};
 use moothall_core::{Conclusion, Severity};
 
-use crate::commands::words;
+use crate::display;
 use crate::terminal::{BOLD, DIM, YELLOW};
 
 /// The longest title of a move in a table.
@@ -46,7 +46,7 @@ fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
     {
         writeln!(text, "{YELLOW}there is no ranking{YELLOW:#}")?;
         for finding in &outcome.findings {
-            writeln!(text, "  {}", words::finding(finding))?;
+            writeln!(text, "  {}", display::finding(finding))?;
         }
     }
     if let Some(ranked) = &view.ranked {
@@ -60,7 +60,7 @@ fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
 
 fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     let company = &evidence.company;
-    let name = words::line(&company.name);
+    let name = display::line(&company.name);
     match &company.ticker {
         Some(ticker) => writeln!(text, "{BOLD}{name}{BOLD:#} ({ticker})")?,
         None => writeln!(text, "{BOLD}{name}{BOLD:#}")?,
@@ -68,7 +68,7 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     if company.fictional {
         writeln!(text, "{YELLOW}{DOES_NOT_EXIST}: its filings come with the program{YELLOW:#}")?;
     }
-    let mut parts = vec![words::line(&evidence.provenance.to_string())];
+    let mut parts = vec![display::line(&evidence.provenance.to_string())];
     if let Some(sheet) = &evidence.sheet {
         parts.push(format!("as of {}", sheet.as_of));
     }
@@ -76,9 +76,9 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
         parts.push(format!("newest filing used: {} of {}", newest.form, newest.filed));
     }
     parts.extend(own_sources(evidence));
-    writeln!(text, "{DIM}evidence: {}{DIM:#}", words::line(&parts.join(" · ")))?;
+    writeln!(text, "{DIM}evidence: {}{DIM:#}", display::line(&parts.join(" · ")))?;
     for warning in evidence.warnings() {
-        writeln!(text, "{YELLOW}note: {}{YELLOW:#}", words::line(&warning))?;
+        writeln!(text, "{YELLOW}note: {}{YELLOW:#}", display::line(&warning))?;
     }
     Ok(())
 }
@@ -124,13 +124,13 @@ fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::
     for section in report::sections(view).iter().filter(|section| section.is_about_scores()) {
         writeln!(text, "\n{BOLD}{}{BOLD:#}", section.heading)?;
         for line in &section.lines {
-            writeln!(text, "  {}", words::cut(line, SECTION_CHARS))?;
+            writeln!(text, "  {}", display::cut(line, SECTION_CHARS))?;
         }
     }
     if !ranked.missing.is_empty() {
         writeln!(text, "\n{BOLD}Missing{BOLD:#}")?;
         for missing in &ranked.missing {
-            writeln!(text, "  {}", words::cut(missing, OBJECTION_CHARS))?;
+            writeln!(text, "  {}", display::cut(missing, OBJECTION_CHARS))?;
         }
     }
     Ok(())
@@ -138,7 +138,7 @@ fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::
 
 fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::fmt::Result {
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
-    let (id, title) = (words::line(&one.move_id), words::line(&one.title));
+    let (id, title) = (display::line(&one.move_id), display::line(&one.title));
     writeln!(text, " {rank}. {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
     if let Some(debated) = &one.debated {
         let mut parts = vec![
@@ -150,8 +150,8 @@ fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::
         writeln!(text, "    {}", parts.join(" · "))?;
         match debated.hardest_open() {
             Some(objection) => {
-                let severity = words::objection_severity(objection.severity);
-                let said = words::cut(&objection.text, OBJECTION_CHARS);
+                let severity = display::objection_severity(objection.severity);
+                let said = display::cut(&objection.text, OBJECTION_CHARS);
                 writeln!(text, "    hardest open objection ({severity}): {said}")?;
             }
             None => writeln!(text, "    no objection is left open")?,
@@ -171,7 +171,7 @@ fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -
         }
         None => ("-".to_owned(), "-".to_owned()),
     };
-    let (id, title) = (words::line(&one.move_id), words::cut(&one.title, TITLE_CHARS));
+    let (id, title) = (display::line(&one.move_id), display::cut(&one.title, TITLE_CHARS));
     writeln!(text, "{rank:>4}  {id:<wide$}  {score:>7}  {spread:>6}  {title}")?;
     // Below the title.
     let indent = 4 + 2 + wide + 2 + 7 + 2 + 6 + 2;
@@ -184,7 +184,7 @@ fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -
 /// What each decision maker gives in all.
 fn cards(debated: &Debated) -> String {
     let card = |(member, card): (&String, &moothall_core::debate::Scorecard)| {
-        format!("{} {}", words::line(member), card.sum())
+        format!("{} {}", display::line(member), card.sum())
     };
     debated.scorecards.iter().map(card).collect::<Vec<_>>().join(", ")
 }
@@ -199,7 +199,7 @@ fn support(one: &RankedMove) -> Option<String> {
 pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<String> {
     let mut marks = Vec::new();
     let grave = one.findings.iter().filter(|found| found.severity >= Severity::Escalate).count();
-    marks.extend(one.said.iter().map(|said| words::line(&said.words())));
+    marks.extend(one.said.iter().map(|said| display::line(&said.words())));
     match (&one.debated, &view.outcome) {
         _ if one.is_vetoed() => return marks,
         (Some(_), _) => {}
@@ -208,7 +208,7 @@ pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<St
     }
     if grave > 0 {
         let first = one.findings.iter().max_by_key(|found| found.severity);
-        let first = first.map(words::finding).unwrap_or_default();
+        let first = first.map(display::finding).unwrap_or_default();
         let more = if grave > 1 { format!(" (and {} more)", grave - 1) } else { String::new() };
         let held = if one.rank.is_none() { "held back" } else { "accepted in spite of" };
         marks.push(format!("{held}: {first}{more}"));
@@ -218,12 +218,12 @@ pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<St
     }
     if let Some(debated) = &one.debated {
         marks.extend(
-            debated.degraded.iter().map(|one| format!("degraded: {}", words::degradation(one))),
+            debated.degraded.iter().map(|one| format!("degraded: {}", display::degradation(one))),
         );
     }
     if !one.similar_to.is_empty() {
         let like: Vec<&str> = one.similar_to.iter().map(String::as_str).collect();
-        marks.push(words::line(&format!("says nearly the same as {}", like.join(", "))));
+        marks.push(display::line(&format!("says nearly the same as {}", like.join(", "))));
     }
     marks
 }
@@ -250,8 +250,8 @@ fn close_call(ranked: &Ranked) -> Option<String> {
         format!(
             "{} and {} are {apart} point{plural} apart, and their decision makers differ by up to \
              {differ}: too close to call",
-            words::line(&last.move_id),
-            words::line(&next.move_id)
+            display::line(&last.move_id),
+            display::line(&next.move_id)
         )
     })
 }

@@ -7,17 +7,18 @@ use moothall_engine::drafts::{Caller, DraftError, DraftStore, Handoff, Options, 
 
 use super::looking::{GatewayReviewer, HostChecker};
 use crate::args::{Global, HandoffArg, HandoffFlags, WorkspaceFlags};
-use crate::commands::own_words;
 use crate::config::{self, Loaded};
+use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::logging;
 use crate::terminal::{self, YELLOW, harmless_line};
+use crate::user_input;
 
 /// The policy above those of workspaces, in the config folder.
 const ORGANISATION_POLICY: &str = "policy.toml";
 
-pub(in crate::commands) struct Opened {
-    pub(in crate::commands) store: DraftStore,
+pub(crate) struct Opened {
+    pub(crate) store: DraftStore,
     loaded: Loaded,
 }
 
@@ -28,13 +29,13 @@ pub(in crate::commands) fn options(
 ) -> Result<(Options, Loaded), CliError> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let options = options_of(global, &loaded, &flags.workspace)?;
+    let options = options_of(global.config.as_deref(), &loaded, &flags.workspace)?;
     Ok((options, loaded))
 }
 
 /// The same, for a configuration that is at hand.
 pub(in crate::commands) fn options_of(
-    global: &Global,
+    config: Option<&Path>,
     loaded: &Loaded,
     workspace: &Path,
 ) -> Result<Options, CliError> {
@@ -53,8 +54,8 @@ pub(in crate::commands) fn options_of(
     let mut options = Options::new(workspace, state);
     options.anchor = Some(folders.data.join("anchors").join(id));
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
-    options.checker = Some(Box::new(HostChecker { config: global.config.clone() }));
-    options.reviewer = Some(Box::new(GatewayReviewer::new(global.config.clone())));
+    options.checker = Some(Box::new(HostChecker { config: config.map(Path::to_owned) }));
+    options.reviewer = Some(Box::new(GatewayReviewer::new(config.map(Path::to_owned))));
     Ok(options)
 }
 
@@ -63,6 +64,14 @@ pub(in crate::commands) fn open(
     flags: &WorkspaceFlags,
 ) -> Result<Opened, CliError> {
     open_with_view(global, flags, &HandoffFlags { handoff: None })
+}
+
+/// Opens the store of a run's workspace.
+pub(crate) fn open_for(context: &Context, workspace: &Path) -> Result<Opened, CliError> {
+    let loaded = config::load(context.config_file.as_deref(), toml::Table::new())?;
+    let options = options_of(context.config_file.as_deref(), &loaded, workspace)?;
+    let store = DraftStore::open(options).map_err(failed)?;
+    Ok(Opened { store, loaded })
 }
 
 /// Opens the store, and does what was asked for about the view.
@@ -88,7 +97,7 @@ impl Opened {
     }
 
     /// A worker of the user who runs this.
-    pub(in crate::commands) fn worker(&self, name: &str) -> Result<Caller, CliError> {
+    pub(crate) fn worker(&self, name: &str) -> Result<Caller, CliError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
             return Err(CliError::usage(
@@ -100,12 +109,12 @@ impl Opened {
 
     /// Whoever runs this, as far as the environment says.
     pub(in crate::commands) fn user(&self) -> String {
-        own_words::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
+        user_input::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
     }
 
     /// The person who runs this. `by` is only a label; the policy goes by the user id.
     pub(in crate::commands) fn person(&self, by: Option<&str>) -> Result<Caller, CliError> {
-        let label = own_words::who(&self.loaded, by, "reviews")?;
+        let label = user_input::who(&self.loaded, by, "reviews")?;
         let account = Account::User(rustix::process::getuid().as_raw());
         Ok(caller(Principal::human(label).with_account(account)))
     }

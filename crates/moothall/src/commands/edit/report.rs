@@ -1,22 +1,23 @@
 //! What came of it, for people and for programs.
 
+use moothall_core::EditSpec;
 use moothall_core::drafts::State;
 use moothall_core::edit::Edited;
 use moothall_core::{Conclusion, EffectResult, Outcome, Severity, Verdict};
 use moothall_engine::{Ended, Pause, RunRecord};
 use serde_json::{Value, json};
 
-use super::kept::Kept;
 use crate::commands::run::Audience;
-use crate::commands::{failure, runs, words};
+use crate::commands::{failure, runs};
 use crate::context::Context;
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 pub(super) struct Report<'a> {
     pub(super) context: &'a Context,
-    pub(super) kept: &'a Kept,
+    pub(super) spec: &'a EditSpec,
     pub(super) record: &'a RunRecord,
     pub(super) ended: &'a Ended,
 }
@@ -90,28 +91,28 @@ impl Report<'_> {
         let style = if outcome.verdict == Verdict::Pass { GREEN } else { YELLOW };
         let plural = if edited.attempts == 1 { "" } else { "s" };
         let mut parts = vec![format!("{} attempt{plural}", edited.attempts)];
-        parts.extend(self.record.row.spent.as_ref().map(words::spent));
-        if self.kept.edit.model.is_demo() {
+        parts.extend(self.record.row.spent.as_ref().map(display::spent));
+        if self.spec.input.model.is_demo() {
             parts.push("a demonstration, no model was asked".to_owned());
         }
         parts.push(format!("run {}", local::short(&self.record.row.run_id)));
-        let (word, parts) = (words::verdict(outcome), parts.join(" · "));
+        let (word, parts) = (display::verdict(outcome), parts.join(" · "));
         terminal::note(&format!("{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts}{DIM:#}\n"));
         if !edited.summary.is_empty() {
-            let summary = words::line(&edited.summary);
+            let summary = display::line(&edited.summary);
             terminal::note(&format!("{DIM}the model says: {summary}{DIM:#}\n"));
         }
         for finding in outcome.findings.iter().filter(|one| one.severity >= Severity::Warn) {
-            let (subject, words) = (words::line(&finding.subject), words::finding(finding));
+            let (subject, words) = (display::line(&finding.subject), display::finding(finding));
             terminal::note(&format!("{YELLOW}{subject}: {words}{YELLOW:#}\n"));
         }
-        if self.kept.edit.model.is_demo() && edited.state.is_none() {
+        if self.spec.input.model.is_demo() && edited.state.is_none() {
             terminal::note(&format!(
                 "{DIM}the demonstration can play one task: adding --version to a Python program{DIM:#}\n"
             ));
         }
         if let (Some(State::Escalated), Some(draft)) = (edited.state, edited.drafts.first()) {
-            let folder = self.kept.workspace.display();
+            let folder = self.spec.workspace.display();
             terminal::note(&format!(
                 "{DIM}a person decides: moothall review show {draft} --workspace {folder}{DIM:#}\n"
             ));
@@ -125,7 +126,7 @@ impl Report<'_> {
             match result {
                 EffectResult::ModelFailed(found) if matches!(&outcome.conclusion, Conclusion::Failed { kind } if *kind == found.kind) =>
                 {
-                    return failure::of_call(self.context, &self.kept.edit.model, found);
+                    return failure::of_call(self.context, &self.spec.input.model, found);
                 }
                 _ => {}
             }

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::view::Audience;
 use crate::artifacts::WrittenFiles;
-use crate::commands::{attempts, failure, files, show, words};
+use crate::commands::{attempts, failure, show};
 use crate::context::Context;
+use crate::display;
 use crate::error::{CliError, Exit};
+use crate::files;
 use crate::local;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
@@ -65,7 +67,7 @@ impl Report<'_> {
         if let Some(stdout) = self.stdout().filter(|stdout| !stdout.is_empty()) {
             terminal::print_answer(&files::with_line_break(stdout.to_owned()))?;
         }
-        let word = words::verdict(outcome);
+        let word = display::verdict(outcome);
         let style = if outcome.verdict == Verdict::Pass { GREEN } else { YELLOW };
         let mut parts = Vec::new();
         let all = attempts::attempts(self.record);
@@ -74,9 +76,9 @@ impl Report<'_> {
             parts.push(format!("{} attempt{plural}", all.len()));
         }
         if let Some(ran) = all.iter().rev().find_map(|one| one.executed.as_ref()) {
-            parts.push(format!("{} on {}", ran.class, words::line(&ran.engine)));
+            parts.push(format!("{} on {}", ran.class, display::line(&ran.engine)));
         }
-        parts.extend(self.record.row.spent.as_ref().map(words::spent));
+        parts.extend(self.record.row.spent.as_ref().map(display::spent));
         if self.model.is_demo() {
             parts.push("a demonstration, no model was asked".to_owned());
         }
@@ -86,7 +88,7 @@ impl Report<'_> {
             parts.join(" · ")
         ));
         for warning in attempts::isolation_warnings(self.record) {
-            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", words::line(&warning)));
+            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", display::line(&warning)));
         }
         if matches!(outcome.conclusion, Conclusion::Ran(_)) {
             terminal::note(&format!(
@@ -94,7 +96,7 @@ impl Report<'_> {
             ));
         }
         for finding in outcome.findings.iter().filter(|one| one.severity >= Severity::Warn) {
-            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", words::finding(finding)));
+            terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", display::finding(finding)));
         }
         self.note_files();
         Ok(())

@@ -6,7 +6,7 @@ use moothall_core::{RunEventBody, RunId};
 use moothall_engine::sequenced;
 use moothall_store::StoredEvent;
 
-use crate::commands::words;
+use crate::display;
 use crate::terminal::{self, BOLD, DIM};
 
 /// Who looks.
@@ -47,7 +47,7 @@ impl View {
             }
             Audience::Person => {
                 self.clear();
-                let line = words::event(stored);
+                let line = display::event(stored);
                 terminal::note(&match stored.event.body {
                     RunEventBody::AttemptStarted { .. } => format!("{BOLD}{line}{BOLD:#}\n"),
                     _ if stored.event.body.effect_id().is_some() => {

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::run_json;
 use crate::args::{DeleteFlags, PruneArgs, RemoveArgs};
-use crate::commands::{question, resume, runtime, words};
+use crate::commands::{question, resume, runtime};
 use crate::config::Loaded;
+use crate::display;
 use crate::error::{CliError, Exit};
 use crate::local::{self, DriverLock, Local};
 use crate::terminal::{self, DIM};
@@ -89,7 +90,7 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 async fn doom(local: &Local, row: RunRow) -> Result<Doomed, EngineError> {
     // Workers hear a wish within a second. A run that still stands there has none, and one that comes
     // back finds it gone and lets go.
-    if local::restate_of(&row).is_some()
+    if local::restate_of(&row.spec).is_some()
         && !local.driven(std::slice::from_ref(&row)).await?.is_empty()
         && !local.store.wishes(&row.run_id).await?.contains(&Wish::Cancel)
     {
@@ -120,12 +121,12 @@ async fn delete(
         return nothing(how);
     }
     let bytes = doomed.iter().map(|one| one.bytes).sum();
-    let many = words::runs(doomed.len() as u64);
+    let many = display::runs(doomed.len() as u64);
     if !how.json {
         terminal::note(&list(doomed));
     }
     if wanted == Wanted::Report {
-        let would = format!("{many} with {} would be deleted\n", words::bytes(bytes));
+        let would = format!("{many} with {} would be deleted\n", display::bytes(bytes));
         terminal::print(&if how.json { report(doomed, bytes, None) } else { would })?;
         return Ok(Exit::Fine);
     }
@@ -135,7 +136,7 @@ async fn delete(
                 .with_hint("say `--yes`")
                 .into());
         }
-        let asked = format!("Delete {many} with {} for good?", words::bytes(bytes));
+        let asked = format!("Delete {many} with {} for good?", display::bytes(bytes));
         if !question::agreed(&asked).await {
             return Err(CliError::new(Exit::Cancelled, "nothing was deleted").into());
         }
@@ -151,8 +152,8 @@ async fn delete(
         true => report(doomed, bytes, Some(freed)),
         false => format!(
             "deleted {many} with {}; the disk has {} back\n",
-            words::bytes(bytes),
-            words::bytes(freed)
+            display::bytes(bytes),
+            display::bytes(freed)
         ),
     })?;
     Ok(Exit::Fine)
@@ -167,7 +168,7 @@ fn nothing(how: &DeleteFlags) -> anyhow::Result<Exit> {
 }
 
 async fn could_go_on(local: &Local, row: &RunRow) -> Result<CliError, CliError> {
-    let state = words::state(row, local.is_driven(row).await?);
+    let state = display::state(row, local.is_driven(row).await?);
     let id = local::short(&row.run_id);
     Ok(CliError::usage(format!("run {} is {state}: it could go on", row.run_id))
         .with_hint(format!("end it first: `moothall cancel {id}`; or say `--force`")))
@@ -181,9 +182,9 @@ fn list(doomed: &[Doomed]) -> String {
             text,
             "{:<13}  {:<11}  {:>10}  {DIM}{}{DIM:#}",
             local::short(&row.run_id),
-            words::state(row, false),
-            words::bytes(*bytes),
-            words::cut(&row.title, TITLE_CHARS),
+            display::state(row, false),
+            display::bytes(*bytes),
+            display::cut(&row.title, TITLE_CHARS),
         );
     }
     text

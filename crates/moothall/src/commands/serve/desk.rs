@@ -6,34 +6,34 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use moothall_core::RunId;
-use moothall_core::consult::{Change, Committee, Consult, What};
-use moothall_core::edit::EditWorkflow;
-use moothall_core::model::ModelName;
-use moothall_core::reflexion::Reflexion;
+use moothall_core::consult::{Change, What};
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
-use moothall_engine::{Ended, EngineError, cancel};
-use moothall_models::Budget;
+use moothall_core::{RunId, RunSpec};
+use moothall_engine::{EngineError, RunRecord, cancel};
+use moothall_models::{Budget, Ledger};
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, Doctor, FactsQuery, ResumeRun, Settings, StartConsult,
     StartRun, TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode};
-use moothall_store::{Admission, NewRun, Once, RunRow, Store, StoredEvent, Terms, Wish};
+use moothall_store::{Admission, NewRun, Once, RunRow, StoredEvent, Terms, Wish};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
+use super::facts as known;
 use super::probing::Probing;
 use super::telling::{Causes, RESUME_ELSEWHERE, beyond};
-use super::{facts as known, order};
-use crate::args::EngineArg;
 use crate::commands::check::Checked;
 use crate::commands::resume::unlocked;
 use crate::commands::{consult, facts, moves, run};
-use crate::context::{Context, Flags};
+use crate::context::Context;
 use crate::error::CliError;
+use crate::launch::{
+    self, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, ServerDefaults, Unattended,
+    cluster, parse_budget,
+};
 use crate::local::{self, DriverLock, Local, now_ms};
 use crate::notice::{self, News};
 use crate::pace::Pace;
@@ -49,12 +49,9 @@ pub(super) struct ProgramDesk {
     config: Option<PathBuf>,
     local: Arc<Local>,
     feed: Arc<Feed>,
-    model: Option<ModelName>,
-    offline: Option<PathBuf>,
+    defaults: ServerDefaults,
     pace: Pace,
     causes: Causes,
-    committees: Vec<(Committee, PathBuf)>,
-    engine: EngineArg,
     driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
     probing: Probing,
 }
@@ -67,76 +64,17 @@ impl std::fmt::Debug for ProgramDesk {
     }
 }
 
-/// A run that can be driven, of either kind.
-enum Opened {
-    Consult(Box<consult::Opened>),
-    Code(Box<run::Opened>),
-}
-
-impl Opened {
-    fn take_new(&mut self) -> Option<NewRun> {
-        match self {
-            Self::Consult(opened) => opened.take_new(),
-            Self::Code(opened) => opened.take_new(),
-        }
-    }
-
-    async fn leave(self) {
-        match self {
-            Self::Consult(opened) => opened.leave().await,
-            Self::Code(opened) => opened.leave().await,
-        }
-    }
-
-    async fn drive(
-        self,
-        store: &Arc<dyn Store>,
-        run_id: &RunId,
-        pace: Pace,
-        heard: impl FnMut(&StoredEvent) + Send + 'static,
-    ) -> Result<Ended, CliError> {
-        match self {
-            Self::Consult(opened) => opened.drive(store, run_id, pace, heard).await,
-            Self::Code(opened) => opened.drive(store, run_id, pace, heard).await,
-        }
-    }
-}
-
 impl ProgramDesk {
     pub(super) fn new(
         config: Option<PathBuf>,
         local: Arc<Local>,
         feed: Arc<Feed>,
-        model: Option<ModelName>,
-        offline: Option<PathBuf>,
+        defaults: ServerDefaults,
         pace: Pace,
-        engine: EngineArg,
+        causes: Causes,
     ) -> Self {
-        let (driving, causes, committees) = (Mutex::default(), Causes::Told, Vec::new());
-        let probing = Probing::default();
-        Self {
-            config,
-            local,
-            feed,
-            model,
-            offline,
-            pace,
-            engine,
-            causes,
-            committees,
-            driving,
-            probing,
-        }
-    }
-
-    /// The same, for callers who may or may not hear causes.
-    pub(super) fn with_causes(self, causes: Causes) -> Self {
-        Self { causes, ..self }
-    }
-
-    /// The same, with committees of these files beside the built-in one.
-    pub(super) fn with_committees(self, committees: Vec<(Committee, PathBuf)>) -> Self {
-        Self { committees, ..self }
+        let (driving, probing) = (Mutex::default(), Probing::default());
+        Self { config, local, feed, defaults, pace, causes, driving, probing }
     }
 
     fn problem(&self, error: CliError) -> Problem {
@@ -152,49 +90,43 @@ impl ProgramDesk {
         self.driving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn plan(&self, request: StartConsult) -> Result<(Context, consult::Planned), CliError> {
-        let mut args = order::consult(&request, self.model.as_ref(), &self.committees)?;
-        args.evidence.offline = self.offline.clone();
-        args.engine = self.engine.clone();
-        let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
-        let context = self.context(flags)?;
-        let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
-        let brief = brief.filter(|brief| !brief.is_empty());
-        let planned = consult::Planned::new(&context, &args, brief)?;
-        Ok((context, planned))
+    fn plan(&self, request: StartConsult) -> Result<(Context, ConsultPlan), CliError> {
+        let request = ConsultRequest::from_http(request, &self.defaults)?;
+        let context = request.context(self.config.as_deref())?;
+        let plan = request.plan(&context)?;
+        Ok((context, plan))
     }
 
-    async fn open(&self, request: StartRun) -> Result<(Context, Opened), CliError> {
+    fn spec(&self, request: StartRun) -> Result<(Context, RunSpec), CliError> {
         match request {
             StartRun::Consult(request) => {
-                let (context, planned) = self.plan(request)?;
-                // Boxed: a gathering under way is large.
-                let opened = Box::pin(planned.open(&context)).await?;
-                Ok((context, Opened::Consult(Box::new(opened))))
+                let (context, plan) = self.plan(request)?;
+                Ok((context, RunSpec::Consult(plan.spec)))
             }
             StartRun::Reflexion(request) => {
-                let mut args = order::code(&request, self.model.as_ref())?;
-                args.engine = self.engine.clone();
-                let flags = Flags::of_calls(args.budget, None, None, args.model.as_ref())?;
-                let context = self.context(flags)?;
-                let expect = request.expect_regex.as_deref();
-                let opened = Box::pin(run::Opened::new(&context, &args, expect)).await?;
-                Ok((context, Opened::Code(Box::new(opened))))
+                let request = ProgramRequest::from_http(&request, &self.defaults)?;
+                let context = request.context(self.config.as_deref())?;
+                let spec = request.spec(&context)?;
+                Ok((context, RunSpec::Program(spec)))
             }
         }
     }
 
+    async fn open(&self, request: StartRun) -> Result<(Context, PreparedRun, NewRun), CliError> {
+        let (context, spec) = self.spec(request)?;
+        let run = PreparedRun::open(&context, spec).await?;
+        // Boxed: a gathering under way is large.
+        let evidence = Box::pin(run.gather()).await?;
+        let new = run.new_run(evidence.as_ref())?;
+        Ok((context, run, new))
+    }
+
     async fn begin(&self, order: Order) -> Result<Begun, Problem> {
         let Order { request, owner, once } = order;
-        let (context, mut opened) =
-            self.open(request).await.map_err(|error| self.problem(error))?;
-        let Some(new) = opened.take_new() else { return Err(Problem::bad_request("no run")) };
-        let cap = new.input.pointer("/settings/budget_micro_usd").and_then(Value::as_u64);
-        let cap = cap.map(moothall_core::MicroUsd::new);
-        let new = NewRun { owner, cap, ..new };
-        let run_id = new.run_id.clone();
-        let restate = local::restate_in(&new.input).map(str::to_owned);
-        let workflow = new.workflow.clone();
+        let (context, run, new) = self.open(request).await.map_err(|error| self.problem(error))?;
+        let settings = run.spec().settings().clone();
+        let new = NewRun { owner, cap: settings.budget_micro_usd, ..new };
+        let (run_id, spec) = (new.run_id.clone(), new.spec.clone());
         // Before the run exists: nobody else may drive it first.
         let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
         let once = once.map(|once| Once { key: once.key, request_sha256: once.request_sha256 });
@@ -203,10 +135,9 @@ impl ProgramDesk {
             Admission::Made => {}
             Admission::MadeBefore(before) => {
                 // Whoever made it may have died before it was given to the cluster.
-                if let Some(restate) = restate {
-                    let started =
-                        consult::start(&restate, consult::service_of(&workflow), &before).await;
-                    started.map_err(|error| self.problem(consult::refused(error)))?;
+                if let Some(restate) = settings.restate {
+                    let started = cluster::start(&restate, &spec, &before).await;
+                    started.map_err(|error| self.problem(cluster::refused(error)))?;
                 }
                 return Ok(Begun::Before(before));
             }
@@ -220,12 +151,15 @@ impl ProgramDesk {
             }
             Admission::Refused(excess) => return Err(beyond(excess)),
         }
-        match restate {
-            None => self.drive(run_id.clone(), lock, context, opened),
+        match &settings.restate {
+            None => {
+                let ledger = Ledger::new(launch::budget(&settings));
+                let unattended = Unattended { run, ledger, review: None };
+                self.drive(run_id.clone(), lock, context, unattended);
+            }
             Some(restate) => {
-                let service = consult::service_of(&workflow);
-                let started = consult::begin(&restate, service, &*self.local.store, &run_id).await;
-                opened.leave().await;
+                let started = cluster::begin(restate, &spec, &*self.local.store, &run_id).await;
+                run.shut_down().await;
                 started.map_err(|error| self.problem(error))?;
             }
         }
@@ -233,21 +167,24 @@ impl ProgramDesk {
     }
 
     /// Drives a run in a task of its own.
-    fn drive(&self, run_id: RunId, lock: DriverLock, context: Context, opened: Opened) {
+    fn drive(&self, run_id: RunId, lock: DriverLock, context: Context, run: Unattended) {
         let (store, feed) = (self.local.store.clone(), Arc::clone(&self.feed));
-        let (pace, run) = (self.pace, run_id.clone());
+        let (pace, id, spec) = (self.pace, run_id.clone(), run.run.spec().clone());
         let driven = async move {
-            let told = run.clone();
-            let heard = move |stored: &StoredEvent| feed.committed(&told, stored);
+            let told = id.clone();
+            let heard = move |stored: &StoredEvent| {
+                run::log(stored, &spec);
+                feed.committed(&told, stored);
+            };
             // Boxed: hundreds of calls under way are large.
-            let ended = Box::pin(opened.drive(&store, &run, pace, heard)).await;
+            let ended = Box::pin(run.drive(&store, &id, pace, heard)).await;
             drop(lock);
             if let Err(error) = &ended {
                 let error = error.words();
-                tracing::error!(target: "moothall::serve", run_id = %run, error, "a run broke off");
+                tracing::error!(target: "moothall::serve", run_id = %id, error, "a run broke off");
             }
             let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-            notice::tell(&context.loaded, &run, news).await;
+            notice::tell(&context.loaded, &id, news).await;
         };
         // Whoever traces a request sees what it set going.
         let task = tokio::spawn(driven.in_current_span());
@@ -258,7 +195,7 @@ impl ProgramDesk {
 
     async fn allow(&self, row: &RunRow, request: &ResumeRun) -> Result<(), Problem> {
         let budget =
-            order::budget(request.budget_usd.as_deref()).map_err(|error| self.problem(error))?;
+            parse_budget(request.budget_usd.as_deref()).map_err(|error| self.problem(error))?;
         let Some(cap) = budget else { return Ok(()) };
         let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
         let changed = self.local.store.change_cap(&row.run_id, Some(cap), day_began_at_ms).await?;
@@ -266,47 +203,33 @@ impl ProgramDesk {
     }
 
     async fn go_on(&self, row: RunRow, request: ResumeRun) -> Result<(), CliError> {
-        let budget = order::budget(request.budget_usd.as_deref())?;
-        if let Some(restate) = local::restate_of(&row) {
-            let more = Budget { usd: budget, tokens: None };
-            return consult::let_go_on(restate, &*self.local.store, &row.run_id, more).await;
+        let budget = parse_budget(request.budget_usd.as_deref())?;
+        let more = Budget { usd: budget, tokens: None };
+        if let Some(restate) = local::restate_of(&row.spec) {
+            return cluster::let_go_on(restate, &*self.local.store, &row.run_id, more).await;
         }
         let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
         let store = &*self.local.store;
-        let (context, opened) = match row.workflow.as_str() {
-            Consult::NAME => {
-                let mut kept = consult::Kept::read(&row.input)?;
-                kept.settings.budget_micro_usd = budget.or(kept.settings.budget_micro_usd);
-                let model = kept.consult.models.default.clone();
-                let context = self.context(kept.settings.flags(Some(&model))?)?;
-                let opened = consult::Opened::again(&context, kept, store, &row);
-                let opened = Box::pin(opened).await?;
-                (context, Opened::Consult(Box::new(opened)))
-            }
-            Reflexion::NAME => {
-                let mut kept = run::Kept::read(&row.input)?;
-                kept.settings.budget_micro_usd = budget.or(kept.settings.budget_micro_usd);
-                let model = kept.reflexion.model.clone();
-                let context = self.context(kept.settings.flags(Some(&model))?)?;
-                let opened = Box::pin(run::Opened::again(&context, kept, &row)).await?;
-                (context, Opened::Code(Box::new(opened)))
-            }
-            EditWorkflow::NAME => return Err(goes_on_in_its_folder(&row)),
-            other => {
-                let words = format!("the run is a `{other}`, which cannot go on");
-                return Err(CliError::usage(words));
-            }
-        };
+        let spec = launch::stored_spec(&row.spec, more)?;
+        if let RunSpec::Edit(_) = spec {
+            return Err(goes_on_in_its_folder(&row));
+        }
+        let context = launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
+        let budget = launch::budget(spec.settings());
+        let run = PreparedRun::open(&context, spec).await?;
+        let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
+        let review = consult::review(store, &record).await?;
+        let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
         // Before anybody hears that it goes on: a pause that they ask for then is not this one.
         store.withdraw(&row.run_id, Wish::Pause).await.map_err(local::broken)?;
-        self.drive(row.run_id, lock, context, opened);
+        self.drive(row.run_id, lock, context, Unattended { run, ledger, review });
         Ok(())
     }
 
     async fn end(&self, row: RunRow) -> Result<(), CliError> {
         let (store, run_id) = (&*self.local.store, &row.run_id);
-        if let Some(restate) = local::restate_of(&row) {
-            return consult::cancel(restate, store, run_id).await;
+        if let Some(restate) = local::restate_of(&row.spec) {
+            return cluster::cancel(restate, store, run_id).await;
         }
         let broken =
             |error: EngineError| CliError::failed("the run cannot be cancelled").with_source(error);
@@ -360,15 +283,15 @@ impl Desk for ProgramDesk {
 
     fn estimate(&self, request: StartConsult) -> DeskFuture<'_, Value> {
         Box::pin(async move {
-            let (_, planned) = self.plan(request).map_err(|error| self.problem(error))?;
-            Ok(planned.estimate())
+            let (_, plan) = self.plan(request).map_err(|error| self.problem(error))?;
+            Ok(plan.bill.json(plan.cap))
         })
     }
 
     fn facts(&self, ticker: String, query: FactsQuery) -> DeskFuture<'_, Value> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
-            let offline = self.offline.as_deref();
+            let offline = self.defaults.offline.as_deref();
             let FactsQuery { as_of, allow_stale } = query;
             let found = known::evidence(&context.loaded, offline, &ticker, as_of, allow_stale);
             let evidence = found.await.map_err(|error| self.problem(error))?;
@@ -380,7 +303,7 @@ impl Desk for ProgramDesk {
     fn check(&self, request: CheckText) -> DeskFuture<'_, Value> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
-            let offline = self.offline.as_deref();
+            let offline = self.defaults.offline.as_deref();
             let CheckText { ticker, text, as_of } = request;
             let found = known::evidence(&context.loaded, offline, &ticker, as_of, true);
             let evidence = found.await.map_err(|error| self.problem(error))?;
@@ -395,7 +318,7 @@ impl Desk for ProgramDesk {
     fn tickers(&self, words: String) -> DeskFuture<'_, TickerList> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
-            let offline = self.offline.as_deref();
+            let offline = self.defaults.offline.as_deref();
             known::tickers(&context.loaded, offline, &words)
                 .await
                 .map_err(|error| self.problem(error))
@@ -403,14 +326,20 @@ impl Desk for ProgramDesk {
     }
 
     fn committees(&self) -> Result<CommitteeList, Problem> {
-        Ok(known::committees(&self.committees))
+        Ok(known::committees(&self.defaults.committees))
     }
 
     fn settings(&self) -> DeskFuture<'_, Settings> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
-            let offline = self.offline.is_some();
-            Ok(known::settings(&context, self.model.as_ref(), offline, self.pace, &self.causes))
+            let offline = self.defaults.offline.is_some();
+            Ok(known::settings(
+                &context,
+                self.defaults.model.as_ref(),
+                offline,
+                self.pace,
+                &self.causes,
+            ))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum as _;
+use moothall_core::IsolationChoice;
 use moothall_core::consult::committee::Seat;
 use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, board};
 use moothall_core::evidence::{Day, Evidence, Ticker, TickerTable};
@@ -105,8 +105,7 @@ pub(super) fn committees(others: &[(Committee, PathBuf)]) -> CommitteeList {
 }
 
 fn engine_name(engine: EngineChoice) -> String {
-    let named = engine.to_possible_value();
-    named.map_or_else(String::new, |value| value.get_name().to_owned())
+    IsolationChoice::from(engine).as_str().to_owned()
 }
 
 /// What the program has and has not.

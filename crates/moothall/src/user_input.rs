@@ -7,9 +7,10 @@ use moothall_core::Sha256Hex;
 use moothall_core::consult::{MAX_ADDED_MOVES, Proposal, WrittenMove};
 use serde_json::Value;
 
-use super::{files, words};
 use crate::config::Loaded;
+use crate::display;
 use crate::error::CliError;
+use crate::files;
 
 /// The largest file with a brief or with moves.
 const MAX_FILE_BYTES: u64 = 512 * 1024;
@@ -38,7 +39,7 @@ pub(super) fn brief(words_or_file: &str) -> Result<String, CliError> {
     let text = if path.is_file() {
         text_of(path, "the brief")?
     } else if looks_like_a_file(words_or_file) {
-        let shown = words::line(words_or_file);
+        let shown = display::line(words_or_file);
         return Err(CliError::usage(format!("there is no file `{shown}`"))
             .with_hint("`--brief` takes the words themselves, or a file that holds them"));
     } else {
@@ -68,7 +69,7 @@ fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliEr
         Value::Object(mut table) if table.contains_key("moves") => {
             let others = table.keys().find(|key| *key != "moves").cloned();
             if let Some(other) = others {
-                let words = format!("{shown}: `{}` stands beside `moves`", words::line(&other));
+                let words = format!("{shown}: `{}` stands beside `moves`", display::line(&other));
                 return Err(CliError::usage(words).with_hint(HOW));
             }
             match table.remove("moves") {
@@ -93,7 +94,7 @@ fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliEr
     for (place, mut value) in (1..).zip(list) {
         let of = if many > 1 { format!("move {place}: ") } else { String::new() };
         let refused = |why: String| {
-            let why = words::line(&why);
+            let why = display::line(&why);
             CliError::usage(format!("{shown}: {of}{why}")).with_hint(HOW)
         };
         let seal = value.as_object_mut().and_then(|table| table.remove(SEAL));
@@ -123,7 +124,7 @@ pub(super) fn file_of(head: &str, one: &Proposal, seal: &Sha256Hex) -> Result<St
     let body = toml::to_string_pretty(&WrittenMove::from(one))
         .map_err(|error| CliError::failed("a move cannot be written").with_source(error))?;
     let why = "leave it: an edit of a move that somebody changed since then is refused";
-    Ok(format!("# {}\n{SEAL} = \"{seal}\" # {why}\n{body}", words::line(head)))
+    Ok(format!("# {}\n{SEAL} = \"{seal}\" # {why}\n{body}", display::line(head)))
 }
 
 fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {
@@ -131,12 +132,12 @@ fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     if is_json {
         return serde_json::from_str(text).map_err(|error| {
-            let why = words::line(&error.to_string());
+            let why = display::line(&error.to_string());
             CliError::usage(format!("{shown} is no JSON: {why}")).with_hint(HOW)
         });
     }
     let table: toml::Table = toml::from_str(text).map_err(|error| {
-        let why = words::line(error.message());
+        let why = display::line(error.message());
         CliError::usage(format!("{shown} is no TOML: {why}")).with_hint(HOW)
     })?;
     serde_json::to_value(table)
@@ -151,5 +152,5 @@ fn text_of(path: &Path, what: &str) -> Result<String, CliError> {
 }
 
 #[cfg(test)]
-#[path = "own_words_tests.rs"]
+#[path = "user_input_tests.rs"]
 mod tests;

@@ -1,20 +1,14 @@
-//! A consultation that the workers of a Restate cluster drive, followed from here.
+//! Runs that the workers of a Restate cluster drive.
 
 use std::time::Duration;
 
 use moothall_core::model::{FailureKind, ModelFailure};
-use moothall_core::reflexion::Reflexion;
-use moothall_core::{PauseReason, RunEventBody, RunId};
+use moothall_core::{PauseReason, RunEventBody, RunId, RunKind, StoredSpec};
 use moothall_engine::{Ended, Pause, RunRecord};
 use moothall_models::Budget;
 use moothall_restate::{Cluster, ClusterError, Service};
 use moothall_store::{RunState, Store, StoreError, StoredEvent, Wish};
 
-use super::drive::{Left, name_moves};
-use super::kept::Kept;
-use super::screen::{SharedScreen, shown};
-use crate::commands::Interruptible;
-use crate::commands::watched;
 use crate::error::{CliError, Exit};
 use crate::local;
 
@@ -29,7 +23,7 @@ const START_AGAIN: Duration = Duration::from_secs(1);
 const PAGE: u32 = 1000;
 
 /// What a person is told where Restate does not do what it is asked.
-pub(in crate::commands) fn refused(error: ClusterError) -> CliError {
+pub(crate) fn refused(error: ClusterError) -> CliError {
     let hint = match &error {
         ClusterError::Unreachable { .. } => {
             "is the server up? `moothall cluster up` starts one on this machine"
@@ -46,23 +40,23 @@ pub(in crate::commands) fn refused(error: ClusterError) -> CliError {
     CliError::failed("the cluster does not take the run").with_source(error).with_hint(hint)
 }
 
-/// Who drives runs of this workflow.
-pub(in crate::commands) fn service_of(workflow: &str) -> Service {
-    match workflow {
-        Reflexion::NAME => Service::CodeRun,
-        _ => Service::Consultation,
+/// The service that drives runs of this kind.
+fn service_of(spec: &StoredSpec) -> Service {
+    match spec.is_kind(RunKind::Program) {
+        true => Service::CodeRun,
+        false => Service::Consultation,
     }
 }
 
 /// Gives a new run to the workers of a cluster. Where they surely do not have it, it is gone: nobody
 /// would ever drive it. Where nobody knows, it stays: it may have begun.
-pub(in crate::commands) async fn begin(
+pub(crate) async fn begin(
     restate: &str,
-    service: Service,
+    spec: &StoredSpec,
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
-    let Err(error) = start(restate, service, run_id).await else { return Ok(()) };
+    let Err(error) = start(restate, spec, run_id).await else { return Ok(()) };
     if error.nothing_happened() {
         store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
         return Err(refused(error));
@@ -75,12 +69,12 @@ pub(in crate::commands) async fn begin(
 
 /// Gives a run to the workers of a cluster, unless they have it: to start it twice is to start it
 /// once. A question that nobody answered is asked again.
-pub(in crate::commands) async fn start(
+pub(crate) async fn start(
     restate: &str,
-    service: Service,
+    spec: &StoredSpec,
     run_id: &RunId,
 ) -> Result<(), ClusterError> {
-    let cluster = Cluster::new(restate)?;
+    let (cluster, service) = (Cluster::new(restate)?, service_of(spec));
     let mut tries = 1;
     loop {
         match cluster.start(service, run_id).await {
@@ -95,27 +89,27 @@ pub(in crate::commands) async fn start(
 
 /// Lets a run go on that stands still. One that no worker has, because whoever made it died before
 /// it was given to the cluster, begins; one that goes on is left alone.
-pub(in crate::commands) async fn let_go_on(
+pub(crate) async fn let_go_on(
     restate: &str,
     store: &dyn Store,
     run_id: &RunId,
     budget: Budget,
 ) -> Result<(), CliError> {
     let row = store.run(run_id).await.map_err(local::broken)?;
-    let service = service_of(&row.ok_or_else(|| local::no_such_run(run_id.as_str()))?.workflow);
-    start(restate, service, run_id).await.map_err(refused)?;
+    let spec = row.ok_or_else(|| local::no_such_run(run_id.as_str()))?.spec;
+    start(restate, &spec, run_id).await.map_err(refused)?;
     // Read only now: what begins may come to a pause, or to its end.
     let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
     if record.row.state != RunState::Paused {
         return Ok(());
     }
     let cluster = Cluster::new(restate).map_err(refused)?;
-    cluster.go_on(service, run_id, pauses(&record.events), budget).await.map_err(refused)
+    cluster.go_on(service_of(&spec), run_id, pauses(&record.events), budget).await.map_err(refused)
 }
 
 /// Asks the workers of a run to end it. One that stands still must go on to hear of it, and one that
 /// no worker has must begin.
-pub(in crate::commands) async fn cancel(
+pub(crate) async fn cancel(
     restate: &str,
     store: &dyn Store,
     run_id: &RunId,
@@ -145,30 +139,8 @@ fn pauses(events: &[StoredEvent]) -> u32 {
     events.iter().map(number).max().unwrap_or_default()
 }
 
-/// Follows a run to where it stops. What `before` holds was shown before.
-pub(super) async fn follow(
-    store: &dyn Store,
-    run_id: &RunId,
-    before: &[StoredEvent],
-    kept: &Kept,
-    screen: &SharedScreen,
-) -> anyhow::Result<Left> {
-    let heard = |stored: &StoredEvent| shown(screen).event(stored);
-    let following = Box::pin(until_it_stops(store, run_id, before, heard));
-    let tick = || shown(screen).tick();
-    let followed = watched(following, super::screen::TICK, tick).await;
-    if shown(screen).board.has_unnamed_moves() {
-        name_moves(store, run_id, kept, screen).await;
-    }
-    shown(screen).close();
-    match followed {
-        Interruptible::Done(ended) => Ok(Left::Ended(ended?)),
-        Interruptible::Cancelled => Err(unwatched(run_id).into()),
-    }
-}
-
 /// What a person is told who does not want to watch any more.
-pub(in crate::commands) fn unwatched(run_id: &RunId) -> CliError {
+pub(crate) fn unwatched(run_id: &RunId) -> CliError {
     let id = local::short(run_id);
     let words = format!("nobody watches run {id} from here any more; it goes on");
     CliError::new(Exit::Cancelled, words).with_hint(format!(
@@ -177,7 +149,7 @@ pub(in crate::commands) fn unwatched(run_id: &RunId) -> CliError {
 }
 
 /// Hears what happens after `before`, until the run ends or stands still.
-pub(in crate::commands) async fn until_it_stops(
+pub(crate) async fn until_it_stops(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],

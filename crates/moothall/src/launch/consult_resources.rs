@@ -1,17 +1,17 @@
-//! What a consultation needs of this machine, found out before anybody is asked anything.
+//! What a consultation needs on this machine: models, evidence and sandboxes.
 
 use std::sync::Arc;
 
-use moothall_core::consult::{ConsultInput, EvidenceSource};
+use moothall_core::consult::EvidenceSource;
 use moothall_core::evidence::Evidence;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
+use moothall_core::{ConsultSpec, IsolationChoice};
 use moothall_engine::{DebateRooms, Lobby, OnFailure, Walls};
 use moothall_models::Gateway;
 use moothall_sandbox::PoolOptions;
 
-use super::kept::Kept;
-use crate::args::DebateEngine;
-use crate::config::Loaded;
+use super::{PARALLEL_MOVES, recording};
+use crate::config::{EngineChoice, Loaded};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::filings::Filings;
@@ -19,40 +19,38 @@ use crate::isolation;
 use crate::pdf_sandbox::PdfSandbox;
 
 /// What a consultation needs.
-pub(super) struct Ready {
+pub(super) struct ConsultResources {
     pub(super) gateway: Arc<Gateway>,
     pub(super) filings: Arc<Filings>,
     pub(super) walls: Walls,
-    /// Why debates have no sandbox although they should, in words with the cure.
+    /// Why debates have no sandbox although they should, with the remedy.
     pub(super) without_walls: Option<String>,
     rooms: Option<DebateRooms>,
 }
 
-impl Ready {
-    /// Finds models, evidence and walls. Each may be missing, and then nothing is spent.
-    pub(super) async fn find(context: &Context, kept: &Kept) -> Result<Self, CliError> {
-        let models = kept.consult.models.distinct();
-        let gateway = Arc::new(context.gateway_for(&models, kept.settings.recording()?)?);
-        let loaded = &context.loaded;
-        let filings = evidence(context, kept).await?;
-        let Found { walls, rooms, without_walls } = walls(loaded, kept).await?;
+impl ConsultResources {
+    /// Opens models, evidence and sandboxes. Nothing is spent if one is missing.
+    pub(super) async fn open(context: &Context, spec: &ConsultSpec) -> Result<Self, CliError> {
+        let models = spec.input.models.distinct();
+        let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
+        let filings = evidence(context, spec).await?;
+        let Found { walls, rooms, without_walls } = walls(&context.loaded, spec).await?;
         Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
     }
 
-    /// Gathers the evidence before there is a run: a company that is unknown, ambiguous or stale is
-    /// refused here. Nothing is gathered where a model makes it up.
-    pub(super) async fn preflight(
-        &self,
-        input: &ConsultInput,
-    ) -> Result<Option<Evidence>, CliError> {
-        if input.gather.source == EvidenceSource::Synthetic {
-            return Ok(None);
+    /// Gathers the evidence before there is a run, to refuse a company that is unknown, ambiguous or
+    /// stale. Nothing is gathered where a model makes it up.
+    pub(super) async fn gather(&self, spec: &ConsultSpec) -> Result<Option<Evidence>, CliError> {
+        match spec.input.gather.source {
+            EvidenceSource::Synthetic => Ok(None),
+            EvidenceSource::Filings | EvidenceSource::Files => {
+                self.filings.gather(&spec.input.gather).await.map(Some)
+            }
         }
-        self.filings.gather(&input.gather).await.map(Some)
     }
 
-    /// Lets rooms start while nobody needs one yet.
-    pub(super) fn expect(&self) {
+    /// Starts sandboxes before a debate needs one.
+    pub(super) fn warm_up(&self) {
         if let Some(rooms) = &self.rooms {
             rooms.expect();
         }
@@ -68,9 +66,9 @@ impl Ready {
 }
 
 /// Where evidence comes from. Nothing is read yet.
-async fn evidence(context: &Context, kept: &Kept) -> Result<Filings, CliError> {
+async fn evidence(context: &Context, spec: &ConsultSpec) -> Result<Filings, CliError> {
     let loaded = &context.loaded;
-    let (settings, gather) = (&kept.settings, &kept.consult.gather);
+    let (settings, gather) = (&spec.settings, &spec.input.gather);
     let mut filings = match gather.source {
         EvidenceSource::Files => Filings::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
@@ -78,8 +76,8 @@ async fn evidence(context: &Context, kept: &Kept) -> Result<Filings, CliError> {
             Filings::open(loaded, offline, &gather.ticker, turnstile).await?
         }
     };
-    if let Some(folder) = &settings.files {
-        let engine = settings.isolation.and_then(DebateEngine::sandbox);
+    if let Some(folder) = &settings.documents {
+        let engine = settings.isolation.and_then(EngineChoice::of);
         let pdf = PdfSandbox::new(loaded, engine, settings.allow_shared_kernel);
         filings = filings.with_documents(folder, pdf);
     }
@@ -98,11 +96,11 @@ struct Found {
 
 /// Finds where debates run. A debate is text: where there is no sandbox it may go on without one, unless
 /// somebody demanded walls, and its events, its receipt and the memo say so.
-async fn walls(loaded: &Loaded, kept: &Kept) -> Result<Found, CliError> {
-    let settings = &kept.settings;
+async fn walls(loaded: &Loaded, spec: &ConsultSpec) -> Result<Found, CliError> {
+    let settings = &spec.settings;
     let needs_walls = isolation::debate_needs_walls(loaded)?;
-    let engine = settings.isolation.unwrap_or(DebateEngine::Auto);
-    if engine == DebateEngine::None {
+    let engine = settings.isolation.unwrap_or(IsolationChoice::Auto);
+    if engine == IsolationChoice::None {
         return match needs_walls {
             false => Ok(Found { walls: Walls::None, rooms: None, without_walls: None }),
             true => Err(CliError::usage(
@@ -113,7 +111,7 @@ async fn walls(loaded: &Loaded, kept: &Kept) -> Result<Found, CliError> {
             )),
         };
     }
-    let named = settings.isolation.and_then(DebateEngine::sandbox);
+    let named = settings.isolation.and_then(EngineChoice::of);
     let policy = isolation::policy(loaded, named, settings.allow_shared_kernel)?;
     let on_failure = if needs_walls { OnFailure::Fail } else { OnFailure::Fallback };
     let host = match isolation::host(loaded) {
@@ -124,7 +122,7 @@ async fn walls(loaded: &Loaded, kept: &Kept) -> Result<Found, CliError> {
         }
     };
     let options = PoolOptions {
-        idle: settings.parallel_moves.unwrap_or(1).min(MOST_IDLE) as usize,
+        idle: settings.parallel_moves.unwrap_or(PARALLEL_MOVES).min(MOST_IDLE) as usize,
         memory_bytes: isolation::memory_bytes(loaded),
     };
     match DebateRooms::open(&host, &policy, options).await {
@@ -153,10 +151,10 @@ const MOST_IDLE: u32 = 4;
 fn without(
     kind: SandboxFailureKind,
     error: CliError,
-    engine: DebateEngine,
+    engine: IsolationChoice,
     on_failure: OnFailure,
 ) -> Result<Found, CliError> {
-    if engine != DebateEngine::Auto || on_failure == OnFailure::Fail {
+    if engine != IsolationChoice::Auto || on_failure == OnFailure::Fail {
         return Err(error);
     }
     let mut detail = error.words();

@@ -9,7 +9,7 @@ use moothall_core::{RoundStatus, RunEventBody, Severity, Verdict};
 use super::line;
 
 /// What a layer does.
-pub(in crate::commands) fn layer(layer: u8) -> &'static str {
+pub(crate) fn layer(layer: u8) -> &'static str {
     match layer {
         0 => "gather",
         1 => "infer",
@@ -21,7 +21,7 @@ pub(in crate::commands) fn layer(layer: u8) -> &'static str {
 }
 
 /// One way in which a debate is not as it should be.
-pub(in crate::commands) fn degradation(degradation: &Degradation) -> String {
+pub(crate) fn degradation(degradation: &Degradation) -> String {
     line(&match degradation {
         Degradation::EndedEarly { thread, after_round, why } => {
             format!("{thread} ended after round {after_round} ({why})")
@@ -42,7 +42,7 @@ pub(in crate::commands) fn degradation(degradation: &Degradation) -> String {
     })
 }
 
-pub(in crate::commands) fn objection_severity(severity: ObjectionSeverity) -> &'static str {
+pub(crate) fn objection_severity(severity: ObjectionSeverity) -> &'static str {
     match severity {
         ObjectionSeverity::Minor => "minor",
         ObjectionSeverity::Major => "major",

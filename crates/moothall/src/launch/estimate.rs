@@ -9,7 +9,7 @@ use moothall_models::catalog::Prices;
 use moothall_models::{Budget, Catalog};
 use serde_json::{Value, json};
 
-use super::draw::{cents, short_number};
+use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM};
 
 /// A reservation counts every byte of a prompt as a token, which is about four times too much. The
@@ -19,16 +19,16 @@ const SPARE_CALLS: u64 = 3;
 
 /// What a consultation takes, with prices.
 #[derive(Debug)]
-pub(super) struct Bill {
+pub(crate) struct Bill {
     estimate: Estimate,
     /// The cost of each role, in the estimate's order; nothing where a price is unknown.
     costs: Vec<Option<Range>>,
     /// What it may cost; nothing where a price is unknown.
-    pub(super) cost: Option<Range>,
+    pub(crate) cost: Option<Range>,
     /// What it would cost if nothing were read from a cache.
     uncached: Option<MicroUsd>,
     /// Whether nobody is paid.
-    pub(super) free: bool,
+    pub(crate) free: bool,
     /// The worst case of one call.
     worst_call: (Option<MicroUsd>, u64),
     dated: String,
@@ -39,14 +39,14 @@ pub(super) struct Bill {
 
 /// From the least to the most to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) low: MicroUsd,
-    pub(super) high: MicroUsd,
+pub(crate) struct Range {
+    pub(crate) low: MicroUsd,
+    pub(crate) high: MicroUsd,
 }
 
 /// Where the cap of a run comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cap {
+pub(crate) enum Cap {
     /// The person said it, by a flag or in the configuration.
     Given(Budget),
     /// One and a half times the upper estimate, in dollars.
@@ -58,7 +58,7 @@ pub(super) enum Cap {
 }
 
 impl Cap {
-    pub(super) fn budget(self) -> Budget {
+    pub(crate) fn budget(self) -> Budget {
         match self {
             Self::Given(budget) => budget,
             Self::Dollars(usd) => Budget { usd: Some(usd), tokens: None },
@@ -88,7 +88,7 @@ impl Cap {
 }
 
 impl Bill {
-    pub(super) fn of(catalog: &Catalog, input: &ConsultInput) -> Self {
+    pub(crate) fn of(catalog: &Catalog, input: &ConsultInput) -> Self {
         let estimate = estimate(input, None);
         let prices: Vec<Option<Prices>> =
             estimate.roles.iter().map(|role| catalog.card(&role.model).prices).collect();
@@ -130,7 +130,7 @@ impl Bill {
     }
 
     /// The cap that holds, where the person `given` none.
-    pub(super) fn cap(&self, given: Budget) -> Cap {
+    pub(crate) fn cap(&self, given: Budget) -> Cap {
         if given != Budget::default() {
             return Cap::Given(given);
         }
@@ -149,7 +149,7 @@ impl Bill {
     }
 
     /// In one line, for a question.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let cost = match self.cost {
             _ if self.free => "nothing is paid for".to_owned(),
             Some(range) => words(range),
@@ -159,7 +159,7 @@ impl Bill {
         format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.all_calls())
     }
 
-    pub(super) fn text(&self, cap: Cap) -> String {
+    pub(crate) fn text(&self, cap: Cap) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, cap);
@@ -218,7 +218,7 @@ impl Bill {
         writeln!(text, "{DIM}cap: {}{DIM:#}", cap.words())
     }
 
-    pub(super) fn json(&self, cap: Cap) -> Value {
+    pub(crate) fn json(&self, cap: Cap) -> Value {
         let roles = self.estimate.roles.iter().zip(&self.costs).map(|(role, cost)| {
             json!({
                 "role": role.purpose,

@@ -1,19 +1,22 @@
-//! What a person or another program wants of a run.
+//! A program run as it is asked for, and the run that follows from it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::model::{ModelName, OutputSchema};
-use moothall_core::reflexion::{Contract, Expectation, Pattern};
-use moothall_core::sandbox::GuestPath;
+use moothall_core::reflexion::{AnswerForm, Contract, Expectation, Pattern, ReflexionInput};
+use moothall_core::sandbox::{GuestPath, Limits};
+use moothall_core::{IsolationChoice, ProgramSpec, RunSettings};
+use moothall_sandbox::image::ImageStore;
 use moothall_store::MAX_ARTIFACT_BYTES;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::{program_workflow, set_budget};
 use crate::args::RunArgs;
-use crate::artifacts;
-use crate::commands::files;
+use crate::context::Context;
 use crate::error::CliError;
+use crate::{artifacts, files, isolation};
 
 /// The longest task or request that is read from a pipe.
 const MAX_STDIN_BYTES: u64 = 64 * 1024 * 1024;
@@ -23,14 +26,17 @@ const MOST_INPUTS: usize = 100;
 
 const TASK_HINT: &str = "write it after the command, `moothall run \"…\"`, or pipe it in";
 
-/// What is wanted, with every file read.
+/// A program as a command or an HTTP request asks for it. Files are read; the model is not looked up yet.
 #[derive(Debug)]
-pub(super) struct Wanted {
-    pub(super) task: String,
-    pub(super) model: Option<ModelName>,
-    pub(super) inputs: BTreeMap<GuestPath, Vec<u8>>,
-    pub(super) contract: Contract,
-    pub(super) attempts: u32,
+pub(crate) struct ProgramRequest {
+    pub(crate) task: String,
+    pub(crate) model: Option<ModelName>,
+    pub(crate) inputs: BTreeMap<GuestPath, Vec<u8>>,
+    pub(crate) contract: Contract,
+    pub(crate) attempts: u32,
+    pub(crate) image: String,
+    pub(crate) limits: Limits,
+    pub(crate) settings: RunSettings,
 }
 
 /// The object that `--stdio` reads. It names no files: whoever sends it need not be who started the
@@ -76,9 +82,56 @@ impl Expected {
     }
 }
 
-impl Wanted {
+impl ProgramRequest {
+    /// What `moothall run` is asked for.
+    pub(crate) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
+        let request = if args.stdio { Self::from_stdin(args) } else { Self::from_flags(args) }?;
+        request.bounded()
+    }
+
+    /// The configuration that holds for it.
+    pub(crate) fn context(&self, config: Option<&Path>) -> Result<Context, CliError> {
+        super::context(config, &self.settings, self.model.as_ref())
+    }
+
+    /// Chooses the model, and refuses what cannot run.
+    pub(crate) fn spec(&self, context: &Context) -> Result<ProgramSpec, CliError> {
+        let model = context.model(self.model.as_ref())?;
+        let card = context.catalog.card(&model);
+        let mut input = ReflexionInput::new(&self.task, model.clone(), &self.image);
+        input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
+        // Models that are not made for JSON write working programs in a block and junk inside JSON.
+        if !card.structured && !model.is_demo() {
+            input.answer_form = AnswerForm::Fenced;
+        }
+        input.packages = packages(context, &self.image)?;
+        input.limits = self.limits;
+        input.attempts = self.attempts;
+        input.contract = self.contract.clone();
+        input.inputs = artifacts::references(&self.inputs);
+        program_workflow(input.clone())?;
+        let mut settings = self.settings.clone();
+        set_budget(&mut settings, context.budget());
+        Ok(ProgramSpec { input, settings })
+    }
+
+    fn settings(args: &RunArgs) -> Result<RunSettings, CliError> {
+        Ok(RunSettings {
+            restate: args.engine.restate(),
+            isolation: args.sandbox.isolation.map(IsolationChoice::from),
+            allow_shared_kernel: args.sandbox.allow_shared_kernel,
+            budget_micro_usd: args.budget,
+            budget_tokens: args.budget_tokens,
+            base_url: args.base_url.clone(),
+            record: files::whole(args.replies.record.as_deref())?,
+            replay: files::whole(args.replies.replay.as_deref())?,
+            output: files::whole(args.output.as_deref())?,
+            ..RunSettings::default()
+        })
+    }
+
     /// What the flags say.
-    pub(super) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
+    fn from_flags(args: &RunArgs) -> Result<Self, CliError> {
         let task = files::words_or_stdin(args.task.as_deref(), "task", TASK_HINT, MAX_STDIN_BYTES)?;
         let check = args
             .check
@@ -92,13 +145,20 @@ impl Wanted {
             outputs: args.leaves.clone(),
         };
         let inputs = artifacts::read_inputs(&args.input)?;
-        let wanted =
-            Self { task, model: args.model.clone(), inputs, contract, attempts: args.attempts };
-        wanted.bounded()
+        Ok(Self {
+            task,
+            model: args.model.clone(),
+            inputs,
+            contract,
+            attempts: args.attempts,
+            image: args.sandbox.image.clone(),
+            limits: isolation::limits(&args.sandbox),
+            settings: Self::settings(args)?,
+        })
     }
 
     /// What the object on standard input says; flags stand in for what it leaves out.
-    pub(super) fn from_stdin(args: &RunArgs) -> Result<Self, CliError> {
+    fn from_stdin(args: &RunArgs) -> Result<Self, CliError> {
         let text =
             files::words_or_stdin(None, "request", "it is one JSON object", MAX_STDIN_BYTES)?;
         let request: Request = serde_json::from_str(&text).map_err(|error| {
@@ -111,7 +171,7 @@ impl Wanted {
             check: request.check,
             outputs: request.leaves,
         };
-        let wanted = Self {
+        Ok(Self {
             task: request.task,
             model: request.model.or_else(|| args.model.clone()),
             inputs: request
@@ -121,8 +181,10 @@ impl Wanted {
                 .collect(),
             contract,
             attempts: request.attempts.unwrap_or(args.attempts),
-        };
-        wanted.bounded()
+            image: args.sandbox.image.clone(),
+            limits: isolation::limits(&args.sandbox),
+            settings: Self::settings(args)?,
+        })
     }
 
     fn bounded(self) -> Result<Self, CliError> {
@@ -139,6 +201,12 @@ impl Wanted {
             None => Ok(self),
         }
     }
+}
+
+/// What programs can import in an image. Without the image nothing can run.
+fn packages(context: &Context, image: &str) -> Result<Vec<String>, CliError> {
+    let images = ImageStore::at(isolation::images(&context.loaded));
+    Ok(images.find(image).map_err(isolation::failure)?.python_modules)
 }
 
 /// What `--expect` means.
@@ -200,5 +268,5 @@ fn holds_schema(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[path = "wanted_tests.rs"]
+#[path = "program_request_tests.rs"]
 mod tests;

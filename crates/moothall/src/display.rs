@@ -5,7 +5,7 @@ mod trial;
 use std::time::{Duration, UNIX_EPOCH};
 
 use moothall_core::drafts::State;
-use moothall_core::money::Spent;
+use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::sandbox::Exit;
 use moothall_core::{Conclusion, Finding, Outcome, RunEventBody, Verdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
@@ -196,5 +196,26 @@ pub(super) fn event(stored: &StoredEvent) -> String {
         | RunEventBody::SandboxTurn { .. }
         | RunEventBody::SandboxScored { .. }
         | RunEventBody::PipelineComplete { .. } => trial::event(&stored.event.body),
+    }
+}
+
+/// Dollars as people read them: cents, and more digits only below a cent.
+pub(super) fn cents(amount: MicroUsd) -> String {
+    match amount.micros() {
+        0 => "$0.00".to_owned(),
+        1..10_000 => amount.to_string(),
+        micros => {
+            let cents = micros.div_ceil(10_000);
+            format!("${}.{:02}", cents / 100, cents % 100)
+        }
+    }
+}
+
+/// A number of at most four digits with its unit.
+pub(super) fn short_number(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..1_000_000 => format!("{} k", number / 1000),
+        _ => format!("{}.{} M", number / 1_000_000, number % 1_000_000 / 100_000),
     }
 }
