@@ -11,7 +11,7 @@ use moothall_core::drafts::{Principal, State};
 use moothall_core::edit::read_change;
 use moothall_core::gate::{Action, FingerprintKey, scan_secrets};
 use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options};
+use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options};
 
 use crate::{Size, machine, say};
 

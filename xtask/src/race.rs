@@ -15,7 +15,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let tests = "package(=moothall-engine) & test(/^drafts_(race|stress)::/)";
+    let tests = "package(=moothall-workspace) & test(/^drafts_(race|stress)::/)";
     let seconds = args.seconds.to_string();
     shell::run_tests(&shell::root()?, "MOOTHALL_TEST_RACE_SECONDS", &seconds, tests)
 }

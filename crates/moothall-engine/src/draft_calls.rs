@@ -8,8 +8,8 @@ use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
+use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Judged};
 
-use crate::drafts::{Caller, DraftError, DraftStore, Edit, Existing, Judged};
 use crate::perform::{PerformFuture, Performed, Performer};
 
 /// How often a waiting agent looks whether a person has decided.

@@ -1,32 +1,14 @@
 //! Performing the gathering of evidence.
 
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use moothall_core::consult::{GatherFailure, GatherRequest};
-use moothall_core::evidence::Evidence;
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::{Effect, EffectId, EffectResult};
+use moothall_sources::Gathering;
 
 use crate::perform::{PerformFuture, Performed, Performer};
-
-/// Gathers evidence about a company.
-///
-/// What implementors promise:
-/// - A company that is unknown, stale or silent is a failure with words for a person, never a panic,
-///   and never evidence about another company.
-/// - Every wait is bounded; dropping the future stops the work.
-pub trait Gathering: fmt::Debug + Send + Sync {
-    /// Gathers what is asked for.
-    fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a>;
-}
-
-/// The future of one gathering. Boxed because the source is chosen at run time.
-pub type GatherFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Evidence, GatherFailure>> + Send + 'a>>;
 
 /// Gathers evidence, and performs everything else as another performer does.
 #[derive(Debug)]

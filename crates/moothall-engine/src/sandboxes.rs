@@ -2,10 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use moothall_sandbox::{Executed, Sandboxes};
+use moothall_sandbox::{ExecuteFuture, Executed, Executor, Job, Ran, Sandboxes};
 use tokio::task::JoinHandle;
-
-use crate::execute::{ExecuteFuture, Executor, Job, Ran};
 
 /// Executes in sandboxes of this host, and knows which of them are still being cleaned up.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ pub mod confine;
 mod elsewhere;
 mod engine;
 mod error;
+mod executor;
 #[cfg(test)]
 mod fake;
 mod host;
@@ -42,6 +43,7 @@ use crate::elsewhere::oci;
 pub use crate::elsewhere::{confine, jail};
 pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Vessel, VesselEnd};
 pub use crate::error::SandboxError;
+pub use crate::executor::{ExecuteFuture, Executor, Job, Ran};
 pub use crate::host::{Host, HostOptions};
 pub use crate::lease::{Executed, Lease};
 pub use crate::named::{NamedSandboxes, Visit};

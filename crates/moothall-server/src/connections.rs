@@ -122,7 +122,7 @@ impl ClientAddress for tokio::net::unix::SocketAddr {
 
 /// Serves until `closing`. Then it accepts no more connections, closes those without a request, and
 /// returns when all responses in progress are complete. Dropping the future closes everything.
-pub(crate) async fn serve_connections<L>(
+pub async fn serve_connections<L>(
     mut listener: L,
     router: Router,
     limits: ConnectionLimits,

@@ -18,7 +18,7 @@ use moothall_core::Sha256Hex;
 use moothall_core::access::{Owner, Scope};
 use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal, Say, State};
 use moothall_core::gate::Channel;
-use moothall_engine::drafts::{Caller, DraftError, DraftStore, workspace_id};
+use moothall_workspace::{Caller, DraftError, DraftStore, workspace_id};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 use moothall_core::money::{dollars, dollars_option};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{IsolationChoice, MicroUsd};
-use moothall_engine::edgar::Endpoints;
 use moothall_models::settings::{ProviderSettings, RetrySettings};
+use moothall_sources::edgar::Endpoints;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 

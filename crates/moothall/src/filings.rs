@@ -7,13 +7,13 @@ use std::time::Duration;
 use moothall_core::NewsChoice;
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
 use moothall_core::evidence::{Evidence, TickerTable};
-use moothall_engine::edgar::{
+use moothall_models::Turnstile;
+use moothall_sources::edgar::{
     Contact, EdgarClient, EdgarFile, EdgarOptions, Endpoints, Freshness, Patience,
 };
-use moothall_engine::{
+use moothall_sources::{
     DocumentFolder, GatherError, GatherFuture, Gatherer, Gathering, NewsSource, Origin, Sources,
 };
-use moothall_models::Turnstile;
 
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
 use crate::error::{CliError, Exit};

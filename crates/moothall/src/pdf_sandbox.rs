@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
-use moothall_engine::{ExecuteFuture, Executor, Job, SandboxExecutor};
+use moothall_engine::SandboxExecutor;
+use moothall_sandbox::{ExecuteFuture, Executor, Job};
 use moothall_sandbox::{Host, Policy, PoolOptions, Sandboxes};
 use tokio::sync::OnceCell;
 

@@ -38,6 +38,7 @@ pub(crate) const TABLE: &[Row] = &[
             "moothall-sandbox",
             "moothall-store",
             "moothall-testkit",
+            "moothall-workspace",
             "moothall-core",
         ],
         tests_use: &[],
@@ -46,20 +47,35 @@ pub(crate) const TABLE: &[Row] = &[
         name: "moothall",
         uses: &[
             "moothall-engine",
+            "moothall-mcp",
             "moothall-models",
             "moothall-restate",
             "moothall-sandbox",
             "moothall-server",
+            "moothall-sources",
             "moothall-store",
             "moothall-ui",
+            "moothall-workspace",
             "moothall-core",
         ],
         tests_use: &["moothall-testkit"],
     },
+    // Its processes talk to coding agents. Of the server it uses the limits on connections.
+    Row {
+        name: "moothall-mcp",
+        uses: &["moothall-server", "moothall-workspace", "moothall-core"],
+        tests_use: &[],
+    },
     // It drives nothing: the program behind it is a port that the program fills.
     Row {
         name: "moothall-server",
-        uses: &["moothall-engine", "moothall-store", "moothall-ui", "moothall-core"],
+        uses: &[
+            "moothall-engine",
+            "moothall-store",
+            "moothall-ui",
+            "moothall-workspace",
+            "moothall-core",
+        ],
         tests_use: &[],
     },
     // A heavy dependency of its own: nobody else knows Restate.
@@ -70,9 +86,24 @@ pub(crate) const TABLE: &[Row] = &[
     },
     Row {
         name: "moothall-engine",
-        uses: &["moothall-models", "moothall-sandbox", "moothall-store", "moothall-core"],
+        uses: &[
+            "moothall-models",
+            "moothall-sandbox",
+            "moothall-sources",
+            "moothall-store",
+            "moothall-workspace",
+            "moothall-core",
+        ],
         tests_use: &["moothall-testkit"],
     },
+    // It reads files below a folder as the workspace does, and PDF files in a sandbox.
+    Row {
+        name: "moothall-sources",
+        uses: &["moothall-models", "moothall-sandbox", "moothall-workspace", "moothall-core"],
+        tests_use: &[],
+    },
+    // The only crate that changes the user's files.
+    Row { name: "moothall-workspace", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-models", uses: &["moothall-core"], tests_use: &["moothall-testkit"] },
     Row { name: "moothall-sandbox", uses: &["moothall-core"], tests_use: &[] },
     // A program of its own inside the sandbox; the product holds its bytes, not its code.

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use moothall_core::drafts::{Principal, RelPath, Say, State, TaskId};
 use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
 use moothall_core::{Effect, EffectResult, Sha256Hex};
-use moothall_engine::drafts::{Caller, DraftStore};
 use moothall_engine::{DraftPerformer, Performer as _};
+use moothall_workspace::{Caller, DraftStore};
 
-use crate::drafts::{World, person, worker};
-use crate::drafts_looking::unending;
 use crate::support::Counting;
+use crate::world::{World, person, unending, worker};
 
 fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
@@ -159,7 +158,7 @@ async fn drafts_of_others_are_no_drafts_of_an_agent() {
     let world = World::new(&[("Makefile", "all:\n")]);
     let other = Caller::new(Principal::worker("somebody else"));
     let store = world.open();
-    let must = moothall_engine::drafts::Existing::Must;
+    let must = moothall_workspace::Existing::Must;
     let (draft, _) = store.request(&other, "edit-1", "Makefile", must).unwrap();
     let reply = perform(&world, DraftCall::Wait { drafts: vec![draft.id], seconds: 0 }).await;
     assert_eq!(reply, DraftReply::Refused { why: "there is no such draft".to_owned() });

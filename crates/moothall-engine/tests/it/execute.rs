@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, IsolationClass, Labels,
-    Limits, Output, SandboxFailure, SandboxFailureKind,
+    ExecuteRequest, Execution, FileRef, GuestPath, Labels, SandboxFailure, SandboxFailureKind,
 };
 use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
-use moothall_engine::{ExecuteFuture, Executor, Job, Performer, Ran, SandboxPerformer};
+use moothall_engine::{Performer, SandboxPerformer};
+use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
 use moothall_store::MAX_ARTIFACT_BYTES;
 
 use crate::support::{Counting, World, world};
+use crate::world::execution;
 
 /// What the executor was given: labels and inputs.
 type Given = (Labels, BTreeMap<GuestPath, Vec<u8>>);
@@ -42,28 +43,6 @@ fn path(text: &str) -> GuestPath {
 
 fn file(bytes: &[u8]) -> FileRef {
     FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 }
-}
-
-pub(crate) fn execution() -> Execution {
-    Execution {
-        exit: Exit::Exited { code: 0 },
-        stdout: Output { text: "done\n".to_owned(), truncated: false },
-        stderr: Output::default(),
-        // Never believed: what is named is what was kept.
-        files: BTreeMap::from([(path("lie.txt"), file(b"a lie"))]),
-        left_behind: Vec::new(),
-        attestation: Attestation {
-            engine: "runsc".to_owned(),
-            engine_version: "1".to_owned(),
-            class: IsolationClass::UserKernel,
-            image: "python".to_owned(),
-            image_sha256: Sha256Hex::of(b"image"),
-            guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
-            held_by: BTreeMap::new(),
-            self_tests: Vec::new(),
-        },
-    }
 }
 
 fn request(inputs: BTreeMap<GuestPath, FileRef>) -> Effect {

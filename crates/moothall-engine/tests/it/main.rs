@@ -3,24 +3,8 @@
 mod chaos;
 mod children;
 mod draft_calls;
-mod drafts;
-mod drafts_audit;
-mod drafts_crash;
-mod drafts_files;
-mod drafts_looking;
-mod drafts_race;
-mod drafts_room;
-mod drafts_snapshot;
-mod drafts_stress;
-mod drafts_surroundings;
-mod drafts_trust;
-mod drafts_view;
-mod drafts_waiting;
 mod driver;
-mod edgar;
-mod edgar_server;
 mod execute;
-mod gather;
 mod lock;
 mod panel;
 mod person;
@@ -29,6 +13,8 @@ mod real_pdf;
 mod record;
 mod reflexion;
 mod rooms;
-mod sources;
 mod support;
 mod waves;
+#[allow(dead_code, reason = "the tests of the workspace use all of it")]
+#[path = "../../../moothall-workspace/tests/it/world.rs"]
+mod world;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::sandbox::IsolationClass;
-use moothall_engine::{DocumentFolder, SandboxExecutor};
+use moothall_engine::SandboxExecutor;
 use moothall_sandbox::{
     EngineName, Host, HostOptions, Policy, PoolOptions, Registry, Sandboxes, SharedKernel,
 };
+use moothall_sources::DocumentFolder;
 
 use crate::real_debate::{guest, images, jail, target};
 

@@ -7,16 +7,14 @@ use std::sync::{Arc, Mutex};
 use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
 use moothall_core::sandbox::{Exit, Output};
 use moothall_core::{Conclusion, Effect, EffectId};
-use moothall_engine::{
-    Driver, Ended, ExecuteFuture, Executor, Job, ModelPerformer, PerformFuture, Performer, Ran,
-    SandboxPerformer,
-};
+use moothall_engine::{Driver, Ended, ModelPerformer, PerformFuture, Performer, SandboxPerformer};
+use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
 
 use moothall_models::settings::RetrySettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Scripted, said};
 
-use crate::execute::execution;
 use crate::support::{World, world};
+use crate::world::execution;
 
 /// Model calls and executions of a run that nobody stops, in order.
 const WHOLE: [&str; 5] = [

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State as Shared;
 use moothall_core::drafts::{DraftId, End, Event, RelPath, Say, spelled_out};
-use moothall_engine::drafts::{DraftError, Head, Line, Verified, torn_files};
+use moothall_workspace::{DraftError, Head, Line, Verified, torn_files};
 use serde::Deserialize;
 
 use super::{Workspace, blocking_with};

@@ -11,7 +11,7 @@ use axum::extract::State as Shared;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use moothall_engine::drafts::{Heard, Told};
+use moothall_workspace::{Heard, Told};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;

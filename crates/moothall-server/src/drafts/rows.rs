@@ -2,7 +2,7 @@
 
 use moothall_core::drafts::{Draft, DraftId, JudgedFinding, Principal, Refusal, spelled_out};
 use moothall_core::gate::Channel;
-use moothall_engine::drafts::{Caller, DiffLine, DraftError, ShownFile, Side, difference};
+use moothall_workspace::{Caller, DiffLine, DraftError, ShownFile, Side, difference};
 
 use super::Workspace;
 use crate::times::rfc3339;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use moothall_core::access::{Limits as Allowed, TeamName, TokenId};
 use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Options, Point};
 use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Workspace, Workspaces, serve};
 use moothall_store::{Accounts as _, Credential, NewToken, SqliteStore, random_token_id};
+use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options, Point};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;

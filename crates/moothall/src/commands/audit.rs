@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use moothall_engine::drafts::{
+use moothall_workspace::{
     Anchor, DraftError, Head, Line, TornFile, read_journal, torn_files, verify,
 };
 use serde_json::{Value, json};

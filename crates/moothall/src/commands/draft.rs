@@ -11,7 +11,7 @@ use std::path::Path;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, DraftId, State};
 use moothall_core::gate::{Action, Verdict};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing, Judged};
+use moothall_workspace::{Caller, DraftStore, Edit, Existing, Judged};
 use serde_json::{Value, json};
 
 use self::store::{failed, id_of, open_with_view};

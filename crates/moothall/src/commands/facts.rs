@@ -8,7 +8,7 @@ use moothall_core::consult::{EvidenceSource, GatherRequest};
 use moothall_core::evidence::{
     Company, DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker,
 };
-use moothall_engine::DocumentFolder;
+use moothall_sources::DocumentFolder;
 use serde_json::{Value, json};
 
 use super::{Interruptible, block_on};

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use moothall_core::model::ModelName;
-use moothall_engine::edgar::Contact;
 use moothall_models::connection::is_loopback;
+use moothall_sources::edgar::Contact;
 
 use self::edit::Answers;
 use super::{question, runtime};

@@ -11,10 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use moothall_sandbox::confine::confine;
-use moothall_server::mcp::{
+use moothall_mcp::{
     Ask, Front, Gate, Link, Terms, ToolNames, answer_all, serve_streams, wait_until_ready,
 };
+use moothall_sandbox::confine::confine;
 
 use self::http::Door;
 use super::draft::store;

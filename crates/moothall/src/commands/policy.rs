@@ -8,7 +8,7 @@ use moothall_core::gate::{
     AUTO_RUN, Content, FileChange, FingerprintKey, Layer, Looked, Policy, Rule, Surroundings,
     auto_run_by, judge,
 };
-use moothall_engine::drafts::{policy_layers, today};
+use moothall_workspace::{policy_layers, today};
 use serde_json::json;
 
 use super::draft::store::{failed, open, options};

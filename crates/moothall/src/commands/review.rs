@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, Say, State, spelled_out};
 use moothall_core::gate::{Channel, unified};
-use moothall_engine::drafts::{self, Difference, ShownFile, Side};
+use moothall_workspace::{Difference, ShownFile, Side};
 use serde_json::json;
 
 use super::draft::store::{Opened, failed, id_of, open};
@@ -90,7 +90,11 @@ fn show(
     let mut hides_something = false;
     for file in &files {
         let side = |text: &Option<String>| text.clone().unwrap_or_default();
-        let compare = if full { drafts::whole_difference } else { drafts::difference };
+        let compare = if full {
+            moothall_workspace::whole_difference
+        } else {
+            moothall_workspace::difference
+        };
         let difference = compare(&side(&file.base), &side(&file.after));
         hides_something |= difference.hides_something();
         text.push_str(&shown(file, &difference));

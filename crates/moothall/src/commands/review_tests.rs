@@ -10,15 +10,15 @@ fn whatever_drives_a_terminal_is_spelled_out() {
 fn a_long_line_is_cut_and_says_so() {
     let mut none = BTreeMap::new();
     let (base, after) = ("", format!("{}\n", "x".repeat(10_000)));
-    let text = lines(&drafts::difference(base, &after), &mut none);
+    let text = lines(&moothall_workspace::difference(base, &after), &mut none);
     assert!(text.len() < 1_000 && text.contains("a longer line"), "{}", text.len());
-    let text = lines(&drafts::whole_difference(base, &after), &mut none);
+    let text = lines(&moothall_workspace::whole_difference(base, &after), &mut none);
     assert!(text.contains(&"x".repeat(10_000)) && !text.contains("a longer line"));
 }
 
 #[test]
 fn a_last_line_break_that_goes_is_a_line_that_changes() {
-    let text = lines(&drafts::difference("a\nb\n", "a\nb"), &mut BTreeMap::new());
+    let text = lines(&moothall_workspace::difference("a\nb\n", "a\nb"), &mut BTreeMap::new());
     let plain = anstream::adapter::strip_str(&text).to_string();
     let marked = "    1   a\n    2 - b\n    2 + b\n        \\ No newline at end of file\n";
     assert_eq!(plain, marked);
@@ -27,7 +27,7 @@ fn a_last_line_break_that_goes_is_a_line_that_changes() {
 #[test]
 fn findings_stand_below_their_lines() {
     let mut beside = BTreeMap::from([(2, vec!["warn path.tmp: a temporary folder".to_owned()])]);
-    let text = lines(&drafts::difference("a\n", "a\nb\n"), &mut beside);
+    let text = lines(&moothall_workspace::difference("a\n", "a\nb\n"), &mut beside);
     let plain = anstream::adapter::strip_str(&text).to_string();
     assert_eq!(plain, "    1   a\n    2 + b\n        ▲ warn path.tmp: a temporary folder\n");
     assert!(beside.is_empty());

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use moothall_core::access::{Scope, TeamName};
 use moothall_core::consult::{Committee, board};
-use moothall_engine::drafts::DraftStore;
 use moothall_models::connection::is_loopback;
 use moothall_server::{
     Access, Admits, App, Exporter, Feed, Guard, Limits, Metrics, Spans, Timing, Workspace,
     Workspaces, login_code, login_link,
 };
+use moothall_workspace::DraftStore;
 use reqwest::Url;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};

@@ -3,9 +3,9 @@
 //! Nothing here quotes a value that may be a secret in the wrong place.
 
 use moothall_core::model::ModelName;
-use moothall_engine::edgar::Contact;
 use moothall_models::Catalog;
 use moothall_models::connection::is_loopback;
+use moothall_sources::edgar::Contact;
 
 use super::Config;
 use super::hints;

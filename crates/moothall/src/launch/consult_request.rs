@@ -8,7 +8,7 @@ use moothall_core::consult::{
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
 use moothall_core::{ConsultSpec, IsolationChoice, NewsChoice, RunSettings};
-use moothall_engine::DocumentFolder;
+use moothall_sources::DocumentFolder;
 
 use super::estimate::{Bill, Cap};
 use super::set_budget;

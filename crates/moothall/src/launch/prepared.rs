@@ -6,7 +6,6 @@ use moothall_core::consult::Review;
 use moothall_core::drafts::TaskId;
 use moothall_core::evidence::Evidence;
 use moothall_core::{EditSpec, Effect, RunId, RunSpec, Workflow};
-use moothall_engine::drafts::{Caller, DraftStore};
 use moothall_engine::waves::Hands;
 use moothall_engine::{
     DraftPerformer, Driver, Ended, EngineError, GatherPerformer, ModelPerformer, Performer,
@@ -14,6 +13,7 @@ use moothall_engine::{
 };
 use moothall_models::{Amount, Gateway, Ledger};
 use moothall_store::{NewRun, Store, StoredEvent};
+use moothall_workspace::{Caller, DraftStore};
 
 use super::consult_resources::ConsultResources;
 use super::program_resources::{ProgramResources, require_inputs};

@@ -1,7 +1,7 @@
 //! A plain answer becomes drafts: what models without tools can do.
 
 use moothall_core::drafts::{Draft, Proposal, RelPath, apply_hunks, read_answer};
-use moothall_engine::drafts::{Caller, DraftStore, Edit, Existing};
+use moothall_workspace::{Caller, DraftStore, Edit, Existing};
 
 use super::store::failed;
 use crate::error::CliError;

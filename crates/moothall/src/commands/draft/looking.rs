@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use moothall_core::model::{ModelReply, ModelRequest};
 use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, Labels};
-use moothall_engine::drafts::{Checker, Reviewer};
 use moothall_models::{Ledger, RecordingMode};
 use moothall_sandbox::{EngineName, Executed};
+use moothall_workspace::{Checker, Reviewer};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{let_clean_up, runtime};

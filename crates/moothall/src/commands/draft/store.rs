@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use moothall_core::drafts::{Account, Client, DraftId, Principal, Refusal, VIEW};
-use moothall_engine::drafts::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
+use moothall_workspace::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
 
 use super::looking::{GatewayReviewer, HostChecker};
 use crate::args::{Global, HandoffArg, HandoffFlags, WorkspaceFlags};

@@ -7,7 +7,7 @@ use std::os::unix::fs::{
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use moothall_server::mcp::{Bearer, Front, HttpLimits, serve_http};
+use moothall_mcp::{Bearer, Front, HttpLimits, serve_http};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use moothall_server::mcp::{
+use moothall_mcp::{
     Answer, Ask, CheckTextArgs, CheckTextOut, FactsArgs, FactsOut, SandboxRunArgs, SandboxRunOut,
     ToolName,
 };

@@ -1,0 +1,280 @@
+//! A user's documents and headlines: what is read, what is named as missing, and what never is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use moothall_core::consult::{EvidenceSource, GatherFailureKind, GatherRequest};
+use moothall_core::evidence::{Day, Evidence, Provenance};
+use moothall_core::sandbox::{Execution, Exit, SandboxFailure, SandboxFailureKind};
+use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
+use moothall_sources::{DocumentFolder, GatherError, NewsSource, Sources};
+
+use crate::edgar_server::{Answer, EdgarServer};
+use crate::world::execution;
+
+fn request() -> GatherRequest {
+    GatherRequest {
+        ticker: String::new(),
+        name: Some("Acme Pumps Ltd".to_owned()),
+        source: EvidenceSource::Files,
+        as_of: None,
+        allow_stale: false,
+        documents: Some("documents".to_owned()),
+        news: None,
+    }
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        let path = folder.path().join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, bytes).unwrap();
+    }
+    folder
+}
+
+async fn gather(
+    folder: &Path,
+    pdf: Option<Arc<dyn Executor>>,
+    news: Option<NewsSource>,
+    request: GatherRequest,
+) -> Result<Evidence, GatherError> {
+    let mut sources =
+        Sources::default().with_documents(DocumentFolder::new(folder.to_owned(), pdf));
+    let request = GatherRequest { news: news.as_ref().map(NewsSource::label), ..request };
+    if let Some(news) = news {
+        sources = sources.with_news(news);
+    }
+    sources.gather(&request, 0).await
+}
+
+/// Every passage as its citation and words.
+fn passages(evidence: &Evidence) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    for document in &evidence.documents {
+        for passage in &document.passages {
+            found.push((document.citation(passage), passage.text.as_str()));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn documents_are_all_that_is_known_of_a_private_company() {
+    let documents = folder(&[
+        ("b/notes.txt", b"Two dealers left."),
+        ("plan.md", b"# Prices\nUp 4% in May."),
+        ("sales.csv", b"Year,Revenue\n2025,\"$1,250\"\n"),
+        (".secret.md", b"hidden"),
+        (".git/config.txt", b"hidden"),
+        ("logo.png", b"\x89PNG"),
+        ("old.txt", b"caf\xe9"),
+    ]);
+    let evidence = gather(documents.path(), None, None, request()).await.unwrap();
+    assert_eq!(evidence.company.name, "Acme Pumps Ltd");
+    assert_eq!((&evidence.company.ticker, &evidence.sheet), (&None, &None));
+    assert_eq!(evidence.provenance, Provenance::Documents { name: "documents".to_owned() });
+    assert_eq!(evidence.provenance.to_string(), "your documents (documents)");
+    let expected = [
+        ("U0:notes:1", "Two dealers left."),
+        ("U0:plan:1", "Prices: Up 4% in May."),
+        ("U0:sales:1", "Year: 2025; Revenue: $1,250"),
+    ];
+    assert_eq!(passages(&evidence), expected.map(|(id, text)| (id.to_owned(), text)));
+    assert_eq!(
+        evidence.missing,
+        ["documents: files of other kinds are not read: logo.png", "old.txt: it is not UTF-8 text"]
+    );
+    let urls: Vec<&str> = evidence.sources.iter().map(|source| source.url.as_str()).collect();
+    assert_eq!(urls, ["document:b/notes.txt", "document:plan.md", "document:sales.csv"]);
+    let written = serde_json::to_string(&evidence).unwrap();
+    assert!(!written.contains(documents.path().to_str().unwrap()), "{written}");
+}
+
+#[tokio::test]
+async fn nothing_outside_of_the_folder_is_read() {
+    let outside = folder(&[("secret.md", b"The secret."), ("deep/more.md", b"More secrets.")]);
+    let documents = folder(&[("plan.md", b"A plan.")]);
+    let link = |to: &str, name: &str| {
+        fs_err::os::unix::fs::symlink(outside.path().join(to), documents.path().join(name))
+    };
+    link("secret.md", "innocent.md").unwrap();
+    link("deep", "folder").unwrap();
+    let evidence = gather(documents.path(), None, None, request()).await.unwrap();
+    assert_eq!(passages(&evidence), [("U0:plan:1".to_owned(), "A plan.")]);
+    assert_eq!(evidence.missing, ["documents: 2 symbolic links were not followed"]);
+}
+
+#[tokio::test]
+async fn a_folder_without_documents_is_refused() {
+    for (documents, words) in [
+        (folder(&[]), "the folder holds no documents"),
+        (
+            folder(&[("a.txt", b"\xff")]),
+            "none of the documents could be read; a.txt: it is not UTF-8 text",
+        ),
+    ] {
+        let error = gather(documents.path(), None, None, request()).await.unwrap_err();
+        assert_eq!((error.kind, error.detail.as_str()), (GatherFailureKind::NoDocuments, words));
+    }
+    let gone = gather(Path::new("/does/not/exist"), None, None, request()).await.unwrap_err();
+    assert_eq!(gone.kind, GatherFailureKind::NoDocuments);
+}
+
+#[tokio::test]
+async fn more_than_the_bounds_allow_is_named() {
+    let many: Vec<(String, Vec<u8>)> =
+        (0..205).map(|number| (format!("{number:03}.txt"), b"Words.".to_vec())).collect();
+    let many: Vec<(&str, &[u8])> =
+        many.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let documents = folder(&many);
+    fs_err::write(documents.path().join("000.txt"), vec![b'a'; (4 << 20) + 1]).unwrap();
+    let evidence = gather(documents.path(), None, None, request()).await.unwrap();
+    assert_eq!(evidence.documents.len(), 200);
+    assert_eq!(
+        evidence.missing,
+        [
+            "000.txt: it is longer than 4194304 bytes",
+            "documents: the folder holds more than is read (200 files, 48 MiB)",
+        ]
+    );
+}
+
+/// A reader of PDFs that does what it is told.
+#[derive(Debug)]
+struct Reader(Result<(Exit, Option<&'static [u8]>), SandboxFailureKind>);
+
+impl Executor for Reader {
+    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+        Box::pin(async move {
+            assert_eq!(job.inputs.values().next().unwrap(), b"%PDF-1.4");
+            assert!(job.request.collect && job.request.limits.memory_bytes <= 256 << 20);
+            match &self.0 {
+                Ok((exit, text)) => {
+                    let text = text.map(|text| ("text.txt".parse().unwrap(), text.to_vec()));
+                    let execution = Execution { exit: exit.clone(), ..execution() };
+                    Ok(Ran { execution, files: text.into_iter().collect::<BTreeMap<_, _>>() })
+                }
+                Err(kind) => Err(SandboxFailure {
+                    kind: *kind,
+                    detail: "image `documents`: it has not been built; build it: `moothall image build documents`".to_owned(),
+                }),
+            }
+        })
+    }
+}
+
+async fn read_pdf(reader: Option<Reader>) -> (Vec<String>, Vec<String>) {
+    let documents = folder(&[("report.pdf", b"%PDF-1.4"), ("plan.md", b"A plan.")]);
+    let reader = reader.map(|reader| Arc::new(reader) as Arc<dyn Executor>);
+    let evidence = gather(documents.path(), reader, None, request()).await.unwrap();
+    let texts = passages(&evidence).into_iter().map(|(id, text)| format!("{id} {text}")).collect();
+    (texts, evidence.missing)
+}
+
+#[tokio::test]
+async fn a_pdf_is_what_its_reader_in_the_sandbox_leaves() {
+    let text: &[u8] = b"Page one says 4%.\x0cPage two.";
+    let read = read_pdf(Some(Reader(Ok((Exit::Exited { code: 0 }, Some(text)))))).await;
+    let expected = ["U0:plan:1 A plan.", "U0:report:1 Page one says 4%.", "U0:report:2 Page two."];
+    assert_eq!(read, (expected.map(str::to_owned).to_vec(), Vec::new()));
+}
+
+#[tokio::test]
+async fn a_pdf_that_cannot_be_read_is_a_gap_with_its_reason() {
+    let gap = |reader| async {
+        let (texts, missing) = read_pdf(reader).await;
+        assert_eq!(texts, ["U0:plan:1 A plan."]);
+        missing.into_iter().next().unwrap()
+    };
+    for (exit, text, words) in [
+        (Exit::TimedOut, None, "its reader was stopped after 120 seconds"),
+        (Exit::OutOfMemory, None, "its reader was stopped: it took more than 256 MiB"),
+        (Exit::Exited { code: 11 }, None, "it is encrypted"),
+        (Exit::Exited { code: 12 }, None, "it is not a PDF that can be read"),
+        (Exit::Signalled { signal: 11 }, None, "its reader was ended by signal 11"),
+        (Exit::Exited { code: 0 }, None, "its reader left no text"),
+        (
+            Exit::Exited { code: 0 },
+            Some(&b"\xff\xfe"[..]),
+            "its reader left something that is no text",
+        ),
+    ] {
+        assert_eq!(gap(Some(Reader(Ok((exit, text))))).await, format!("report.pdf: {words}"));
+    }
+    let unbuilt = gap(Some(Reader(Err(SandboxFailureKind::Image)))).await;
+    assert!(unbuilt.contains("`moothall image build documents`"), "{unbuilt}");
+    assert_eq!(gap(None).await, "report.pdf: a PDF is read in a sandbox only, and there is none");
+}
+
+const GDELT: &str = r#"{"articles": [
+  {"url": "https://news.example/new", "title": "Acme Pumps opens a plant",
+   "seendate": "20260301T090000Z", "domain": "news.example"},
+  {"url": "https://news.example/old", "title": "Acme Pumps names a chief",
+   "seendate": "20260101T090000Z", "domain": "news.example"}]}"#;
+
+#[tokio::test]
+async fn headlines_are_asked_for_once_by_the_name_and_cut_at_the_day() {
+    let server = EdgarServer::scripted(vec![Answer::ok(GDELT), Answer::status(429)]).await;
+    let documents = folder(&[("plan.md", b"A plan.")]);
+    let news = NewsSource::Gdelt { endpoint: format!("{}/doc", server.base) };
+    let sources = Sources::default()
+        .with_documents(DocumentFolder::new(documents.path().to_owned(), None))
+        .with_news(news);
+    let request = GatherRequest {
+        as_of: Day::parse("2026-02-01"),
+        news: Some("gdelt".to_owned()),
+        ..request()
+    };
+    let evidence = sources.gather(&request, 0).await.unwrap();
+    let texts: Vec<(u32, &str)> =
+        evidence.headlines.iter().map(|one| (one.number, one.text.as_str())).collect();
+    assert_eq!(texts, [(1, "Acme Pumps names a chief")]);
+    assert_eq!(sources.gather(&request, 0).await.unwrap(), evidence);
+    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.path).collect();
+    assert_eq!(
+        asked,
+        [
+            "/doc?query=%22Acme+Pumps%22&mode=artlist&format=json&sort=datedesc&timespan=3m&maxrecords=75"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn news_that_cannot_be_had_are_a_gap() {
+    let documents = folder(&[("plan.md", b"A plan.")]);
+    let missing = |news: NewsSource| async {
+        let evidence = gather(documents.path(), None, Some(news), request()).await.unwrap();
+        assert_eq!(evidence.headlines, []);
+        evidence.missing.into_iter().next().unwrap()
+    };
+    let throttled = EdgarServer::scripted(vec![Answer::ok("Please limit requests.")]).await;
+    let feed = |url: String| NewsSource::Feed { url };
+    let gdelt = NewsSource::Gdelt { endpoint: throttled.base.clone() };
+    assert_eq!(
+        missing(gdelt).await,
+        "news (gdelt): the list of articles is not valid: Please limit requests."
+    );
+    let endless = EdgarServer::scripted(vec![Answer::Endless { bytes: 5 << 20 }]).await;
+    assert_eq!(
+        missing(feed(endless.base.clone())).await,
+        "news (rss:127.0.0.1): the answer is longer than 4194304 bytes"
+    );
+    let away = Answer::Whole(302, &[("location", "https://elsewhere.example/")], Vec::new());
+    let moved = EdgarServer::scripted(vec![away]).await;
+    assert_eq!(
+        missing(feed(moved.base.clone())).await,
+        "news (rss:127.0.0.1): the server answered with status 302"
+    );
+    assert_eq!(
+        missing(feed("http://news.example/rss?key=SECRET".to_owned())).await,
+        "news (rss:news.example): only https addresses are asked"
+    );
+    assert_eq!(
+        missing(NewsSource::File { path: "/does/not/exist.xml".into() }).await,
+        "news (file:exist.xml): the file cannot be read (entity not found)"
+    );
+}

@@ -1,0 +1,252 @@
+//! The journal as somebody finds it who changed it.
+
+use moothall_core::Sha256Hex;
+use moothall_workspace::{
+    Anchor, DraftError, DraftStore, Head, Options, Verified, torn_files, verify,
+};
+
+use crate::world::{World, drafted, request, write};
+
+fn with_records() -> (World, Verified) {
+    let world = World::new(&[("a", "a\n")]);
+    let store = world.open();
+    drafted(&store, "a", "b\n");
+    let verified = verify(&world.state(), None, |_| {}).unwrap();
+    (world, verified)
+}
+
+fn lines(world: &World) -> Vec<String> {
+    world.journal().lines().map(str::to_owned).collect()
+}
+
+fn put(world: &World, lines: &[String]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs_err::write(world.state().join("audit/000001.ndjson"), text).unwrap();
+}
+
+#[track_caller]
+fn damaged_at(world: &World, wanted: u64) {
+    for result in [
+        verify(&world.state(), None, |_| {}).map(|_| ()),
+        DraftStore::open(world.options()).map(|_| ()),
+    ] {
+        match result {
+            Err(DraftError::JournalDamaged { seq, .. }) => assert_eq!(seq, wanted),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_changed_deleted_or_moved_record_is_found_where_it_is_and_nothing_opens() {
+    let (world, _) = with_records();
+    let whole = lines(&world);
+    let mut changed = whole.clone();
+    changed[1] = changed[1].replace("written", "wriiten");
+    put(&world, &changed);
+    damaged_at(&world, 2);
+    let mut deleted = whole.clone();
+    deleted.remove(2);
+    put(&world, &deleted);
+    damaged_at(&world, 3);
+    let mut moved = whole;
+    moved.swap(1, 2);
+    put(&world, &moved);
+    damaged_at(&world, 2);
+}
+
+#[test]
+fn a_journal_that_was_cut_is_found_with_an_anchor() {
+    let (world, Verified { head, .. }) = with_records();
+    let whole = lines(&world);
+    // The first record has a signed checkpoint; what comes after it can only be missed by an anchor.
+    put(&world, &whole[..2]);
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head.seq, 2);
+    let error = verify(&world.state(), Some(head.into()), |_| {}).unwrap_err();
+    assert!(error.to_string().contains("before the anchor"), "{error}");
+    let other = Head { seq: 2, hash: Sha256Hex::of(b"other") };
+    let error = verify(&world.state(), Some(other.into()), |_| {}).unwrap_err();
+    assert!(error.to_string().contains("the anchor says otherwise"), "{error}");
+}
+
+#[test]
+fn a_signed_checkpoint_shows_a_rewritten_beginning_and_a_forged_one_is_refused() {
+    let (world, verified) = with_records();
+    assert_eq!(verified.checkpoints, 1);
+    assert!(verified.key.starts_with("moothall-audit+"), "{}", verified.key);
+    put(&world, &[]);
+    let error = verify(&world.state(), None, |_| {}).unwrap_err();
+    assert!(error.to_string().contains("signed checkpoint"), "{error}");
+    let note = world.state().join("checkpoints/000000000001.note");
+    let forged = fs_err::read_to_string(&note).unwrap().replacen("\n1\n", "\n2\n", 1);
+    fs_err::write(&note, forged).unwrap();
+    assert!(verify(&world.state(), None, |_| {}).is_err());
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_kept_aside() {
+    let (world, verified) = with_records();
+    let mut text = world.journal();
+    text.push_str("{\"seq\":99,\"prev\":\"half a rec");
+    fs_err::write(world.state().join("audit/000001.ndjson"), text).unwrap();
+    let store = world.open();
+    assert_eq!(store.head().unwrap(), verified.head);
+    let torn = fs_err::read_to_string(world.state().join("audit/000001.torn")).unwrap();
+    assert!(torn.contains("half a rec"));
+    request(&store, "a");
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head.seq, verified.head.seq + 1);
+}
+
+#[test]
+fn the_chain_goes_on_over_the_boundary_of_files() {
+    let world = World::new(&[("a", "a\n")]);
+    let options = || Options { rotate_at: Some(1500), ..world.options() };
+    let store = DraftStore::open(options()).unwrap();
+    let id = request(&store, "a");
+    for at in 0..20 {
+        write(&store, id, &format!("{at}\n"));
+    }
+    let verified = verify(&world.state(), None, |_| {}).unwrap();
+    assert!(verified.files > 3 && verified.checkpoints > 3, "{verified:?}");
+    assert_eq!(store.head().unwrap(), verified.head);
+    let again = DraftStore::open(options()).unwrap();
+    assert_eq!(again.head().unwrap(), verified.head);
+    // A file in the middle that is gone is seen.
+    fs_err::remove_file(world.state().join("audit/000002.ndjson")).unwrap();
+    assert!(verify(&world.state(), None, |_| {}).is_err());
+}
+
+#[test]
+fn eight_writers_make_one_chain() {
+    let world = World::new(&[("a", "a\n")]);
+    let stores: Vec<DraftStore> = (0..8).map(|_| world.open()).collect();
+    let id = request(&stores[0], "a");
+    std::thread::scope(|scope| {
+        for (number, store) in stores.iter().enumerate() {
+            scope.spawn(move || {
+                for at in 0..10 {
+                    write(store, id, &format!("{number} {at}\n"));
+                }
+            });
+        }
+    });
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head.seq, 81);
+}
+
+fn anchored(world: &World) -> Options {
+    Options { anchor: Some(world.folder.path().join("anchors/ws")), ..world.options() }
+}
+
+#[track_caller]
+fn fails_with(result: Result<Verified, DraftError>, words: &str) {
+    match result {
+        Err(error @ DraftError::JournalDamaged { .. }) => {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `audit verify` said "holds" for thousands of records without a single checkpoint file.
+#[test]
+fn missing_checkpoint_files_fail_verification() {
+    let world = World::new(&[("a", "a\n")]);
+    let store = DraftStore::open(anchored(&world)).unwrap();
+    let id = request(&store, "a");
+    for _ in 0..600 {
+        write(&store, id, "b\n");
+    }
+    let notes = world.state().join("checkpoints");
+    let mut names: Vec<_> =
+        fs_err::read_dir(&notes).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(store.verify(|_| {}).unwrap().checkpoints, 3);
+    for gone in &names {
+        let text = fs_err::read(gone).unwrap();
+        fs_err::remove_file(gone).unwrap();
+        fails_with(store.verify(|_| {}), "a signed checkpoint is missing");
+        fs_err::write(gone, text).unwrap();
+    }
+    store.verify(|_| {}).unwrap();
+    for gone in &names {
+        fs_err::remove_file(gone).unwrap();
+    }
+    // Without an anchor as well: so many records cannot have none.
+    fails_with(verify(&world.state(), None, |_| {}), "a signed checkpoint is missing");
+}
+
+#[test]
+fn journal_that_ends_before_its_kept_anchor_fails_verification() {
+    let world = World::new(&[("a", "a\n")]);
+    let store = DraftStore::open(anchored(&world)).unwrap();
+    drafted(&store, "a", "b\n");
+    let head = store.verify(|_| {}).unwrap().head;
+    let path = world.folder.path().join("anchors/ws");
+    let anchor = Anchor::read(&path).unwrap().unwrap();
+    assert_eq!(anchor, Anchor { head, checkpoint: 1 });
+    let whole = lines(&world);
+    put(&world, &whole[..2]);
+    fails_with(store.verify(|_| {}), "it ends before the anchor");
+    // A store that works on what is left does not move the anchor, however far it comes.
+    let again = DraftStore::open(anchored(&world)).unwrap();
+    let id = request(&again, "a");
+    for _ in 0..6 {
+        write(&again, id, "c\n");
+    }
+    assert_eq!(Anchor::read(&path).unwrap(), Some(anchor));
+    fails_with(again.verify(|_| {}), "the anchor says otherwise");
+    let third = DraftStore::open(anchored(&world)).unwrap();
+    write(&third, id, "d\n");
+    assert_eq!(Anchor::read(&path).unwrap(), Some(anchor));
+}
+
+/// The store moved it aside with the next command, and the journal held again without a word.
+#[test]
+fn changed_last_record_is_not_moved_aside_and_nothing_opens() {
+    let (world, Verified { head, .. }) = with_records();
+    let mut changed = lines(&world);
+    let last = changed.last_mut().unwrap();
+    *last = last.replace("done", "dome");
+    put(&world, &changed);
+    damaged_at(&world, head.seq);
+    damaged_at(&world, head.seq);
+    assert_eq!(torn_files(&world.state()).unwrap(), []);
+}
+
+#[test]
+fn torn_files_are_reported_and_one_that_holds_a_changed_record_fails() {
+    let (world, _) = with_records();
+    let whole = lines(&world);
+    let torn = world.state().join("audit/000001.torn");
+    fs_err::write(&torn, format!("{{\"seq\":99,\"prev\":\"half\n{}\n", whole[1])).unwrap();
+    verify(&world.state(), None, |_| {}).unwrap();
+    let found = torn_files(&world.state()).unwrap();
+    let names: Vec<_> = found.iter().map(|torn| (torn.file.as_str(), torn.bytes)).collect();
+    assert_eq!(names, [("000001.torn", fs_err::metadata(&torn).unwrap().len())]);
+    fs_err::write(&torn, whole[1].replace("written", "wriiten")).unwrap();
+    fails_with(verify(&world.state(), None, |_| {}), "was moved aside");
+}
+
+/// The records before it counted as read and were read again, so that the journal seemed damaged.
+#[test]
+fn torn_tail_that_cannot_be_cut_is_cut_by_a_later_call() {
+    let (world, _) = with_records();
+    let store = world.open();
+    let head = {
+        let other = world.open();
+        request(&other, "a");
+        other.head().unwrap()
+    };
+    let journal = world.state().join("audit/000001.ndjson");
+    fs_err::write(&journal, format!("{}{{\"seq\":99,\"prev\":\"ha", world.journal())).unwrap();
+    let in_the_way = world.state().join("audit/000001.torn");
+    fs_err::create_dir(&in_the_way).unwrap();
+    for _ in 0..2 {
+        let error = store.head().unwrap_err();
+        assert!(matches!(error, DraftError::Io { .. }), "{error}");
+    }
+    fs_err::remove_dir(&in_the_way).unwrap();
+    assert_eq!(store.head().unwrap(), head);
+    assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head, head);
+}

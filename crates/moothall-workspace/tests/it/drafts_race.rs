@@ -1,0 +1,141 @@
+//! Others who change the workspace while it is written: a short run of what `cargo xtask race` does
+//! for longer (`MOOTHALL_TEST_RACE_SECONDS`).
+
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use moothall_core::drafts::{Principal, State};
+use moothall_workspace::{Caller, Edit, Existing, verify};
+
+use crate::world::World;
+
+fn seconds() -> Duration {
+    let told = std::env::var("MOOTHALL_TEST_RACE_SECONDS").ok();
+    Duration::from_secs(told.and_then(|told| told.parse().ok()).unwrap_or(2))
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_again_and_again_leads_nobody_outside() {
+    let world = World::new(&[("in/a", "inside\n")]);
+    let outside = world.folder.path().join("outside");
+    fs_err::create_dir_all(&outside).unwrap();
+    fs_err::write(outside.join("a"), "inside\n").unwrap();
+    let (folder, aside) = (world.workspace().join("in"), world.workspace().join("aside"));
+    let link = world.workspace().join("link");
+    symlink(&outside, &link).unwrap();
+    let done = AtomicBool::new(false);
+    let mut tried = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let cwd = rustix::fs::CWD;
+            while !done.load(Ordering::Relaxed) {
+                let exchange = rustix::fs::RenameFlags::EXCHANGE;
+                let _ = rustix::fs::renameat_with(cwd, &folder, cwd, &link, exchange);
+            }
+        });
+        let until = Instant::now() + seconds();
+        let store = world.open();
+        while Instant::now() < until {
+            tried += 1;
+            let who = Caller::new(Principal::worker(format!("w/{tried}")));
+            let Ok((draft, _)) = store.request(&who, "t", "in/a", Existing::MayNot) else {
+                continue;
+            };
+            let edit = Edit::Content(format!("draft {tried}\n"));
+            if store.write(&who, draft.id, edit, None).is_ok() {
+                let _ = store.submit(&who, &[draft.id], "");
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(tried > 10, "{tried}");
+    assert_eq!(fs_err::read_to_string(outside.join("a")).unwrap(), "inside\n");
+    let names: Vec<_> = fs_err::read_dir(&outside).unwrap().collect();
+    assert_eq!(names.len(), 1);
+    assert!(!aside.exists());
+    verify(&world.state(), None, |_| {}).unwrap();
+}
+
+#[test]
+fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
+    let world = World::new(&[("a", "person 0\n")]);
+    let path = world.workspace().join("a");
+    let done = AtomicBool::new(false);
+    let saves = AtomicU64::new(0);
+    let mut applied = 0;
+    std::thread::scope(|scope| {
+        let saver = scope.spawn(|| {
+            let mut lost = 0;
+            while !done.load(Ordering::Relaxed) {
+                // An editor saves by renaming over the file. What it saved is either still there a
+                // moment later, or a draft was made from it.
+                let number = saves.fetch_add(1, Ordering::Relaxed) + 1;
+                let text = format!("person {number}\n");
+                let staged = path.with_extension("swp");
+                fs_err::write(&staged, &text).unwrap();
+                fs_err::rename(&staged, &path).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+                // While a draft of an older save is exchanged and given back, that one is seen.
+                let given_back = Instant::now() + Duration::from_secs(10);
+                let is_there = || {
+                    let now = fs_err::read_to_string(&path).unwrap();
+                    // As many drafts as there was time for.
+                    let drafts = now.strip_prefix(&text);
+                    drafts.is_some_and(|drafts| drafts.lines().all(|line| line == "draft"))
+                };
+                while !is_there() {
+                    if Instant::now() > given_back {
+                        lost += 1;
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            lost
+        });
+        let store = world.open();
+        let until = Instant::now() + seconds();
+        let mut number = 0;
+        // However slow the machine is: there is a race only while somebody saves.
+        while Instant::now() < until || saves.load(Ordering::Relaxed) <= 20 {
+            number += 1;
+            let who = Caller::new(Principal::worker(format!("w/{number}")));
+            let Ok((draft, text)) = store.request(&who, "t", "a", Existing::Must) else { continue };
+            let edit = Edit::Content(format!("{text}draft\n"));
+            if store.write(&who, draft.id, edit, None).is_err() {
+                continue;
+            }
+            if let Ok(submitted) = store.submit(&who, &[draft.id], "") {
+                applied += usize::from(submitted.drafts[0].state == State::Applied);
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        let (lost, saves) = (saver.join().unwrap(), saves.load(Ordering::Relaxed));
+        assert_eq!(lost, 0, "of {saves}, with {applied} drafts applied");
+        assert!(saves > 20, "{saves}");
+    });
+}
+
+#[test]
+fn many_who_open_a_new_store_at_once_share_its_keys_and_its_contents() {
+    let names: Vec<String> = (0..16).map(|number| format!("file-{number}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "old\n")).collect();
+    let world = World::new(&files);
+    std::thread::scope(|scope| {
+        for name in &names {
+            let world = &world;
+            scope.spawn(move || {
+                let store = world.open();
+                let who = Caller::new(Principal::worker(name.clone()));
+                let (draft, _) = store.request(&who, "t", name, Existing::MayNot).unwrap();
+                let edit = Edit::Content("the same words\n".to_owned());
+                store.write(&who, draft.id, edit, None).unwrap();
+                store.submit(&who, &[draft.id], "").unwrap();
+            });
+        }
+    });
+    let now = |name: &String| fs_err::read_to_string(world.workspace().join(name)).unwrap();
+    assert_eq!(names.iter().map(now).collect::<Vec<_>>(), ["the same words\n"; 16]);
+    verify(&world.state(), None, |_| {}).unwrap();
+}

@@ -1,0 +1,181 @@
+//! Many processes that submit, approve and verify at once while some are killed: the chain verifies,
+//! no draft is lost and no set is half applied. `cargo xtask race` does it with fifty for a minute.
+
+#![allow(clippy::print_stdout, reason = "tests print what they measured")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use moothall_core::drafts::{DraftId, Principal, Say, State};
+use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options, verify};
+
+use crate::world::{World, person};
+
+const FOLDER: &str = "MOOTHALL_TEST_STRESS_FOLDER";
+const ROLE: &str = "MOOTHALL_TEST_STRESS_ROLE";
+const SECONDS: &str = "MOOTHALL_TEST_RACE_SECONDS";
+
+/// Files that a worker changes together; the last one is protected, so a person decides.
+const FILES: [&str; 3] = ["a.txt", "b.txt", "Makefile"];
+
+fn open(folder: &Path) -> DraftStore {
+    DraftStore::open(Options::new(folder.join("ws"), folder.join("state"))).unwrap()
+}
+
+fn is_over(folder: &Path) -> bool {
+    folder.join("over").exists()
+}
+
+/// Not a test: one process of the crowd, until it is killed or told that it is over.
+#[test]
+#[ignore = "a helper that another test starts"]
+fn child_of_the_crowd() {
+    let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+    let role = std::env::var(ROLE).unwrap();
+    let store = open(&folder);
+    while !is_over(&folder) {
+        match role.as_str() {
+            "approver" => approve(&store),
+            "verifier" => check_chain(&folder, &store),
+            worker => work(&folder, &store, worker),
+        }
+    }
+}
+
+/// A reader takes no lock, so the last line may be half written at this moment; a chain that is broken
+/// stays broken.
+fn check_chain(folder: &Path, store: &DraftStore) {
+    let holds = || {
+        // What a killed process left unfinished is moved aside by whoever opens the journal.
+        store.head().unwrap();
+        verify(&folder.join("state"), None, |_| {}).is_ok()
+    };
+    let pause = || std::thread::sleep(Duration::from_millis(20));
+    assert!(
+        (0..50).any(|_| holds() || {
+            pause();
+            false
+        }),
+        "the chain is broken"
+    );
+}
+
+/// One set of files, all with the same number.
+fn work(folder: &Path, store: &DraftStore, name: &str) {
+    let who = Caller::new(Principal::worker(name));
+    let text = fs_err::read_to_string(folder.join(format!("ws/{name}/a.txt"))).unwrap();
+    let number = text.trim().parse::<u64>().unwrap() + 1;
+    let files = if number.is_multiple_of(3) { &FILES[..] } else { &FILES[..2] };
+    let mut ids: Vec<DraftId> = Vec::new();
+    for file in files {
+        let path = format!("{name}/{file}");
+        let Ok((draft, _)) = store.request(&who, "t", &path, Existing::Must) else { return };
+        note(folder, name, draft.id);
+        let edit = Edit::Content(format!("{number}\n"));
+        if store.write(&who, draft.id, edit, None).is_err() {
+            return;
+        }
+        ids.push(draft.id);
+    }
+    let Ok(submitted) = store.submit(&who, &ids, "counts") else { return };
+    let mut state = submitted.drafts[0].state;
+    let until = Instant::now() + Duration::from_secs(2);
+    while state == State::Escalated && Instant::now() < until && !is_over(folder) {
+        std::thread::sleep(Duration::from_millis(20));
+        state = store.status(&who, ids[0]).unwrap().state;
+    }
+    for id in ids.iter().filter(|_| state != State::Applied) {
+        // What is not applied now is given up, and begun anew.
+        let _ = store.discard(&who, *id);
+    }
+}
+
+/// What a worker knows of, in a file that outlives it.
+fn note(folder: &Path, name: &str, id: DraftId) {
+    let path = folder.join(format!("known-{name}"));
+    let mut file = fs_err::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    std::io::Write::write_all(&mut file, format!("{id}\n").as_bytes()).unwrap();
+}
+
+fn approve(store: &DraftStore) {
+    let waiting = store.list(&person()).unwrap();
+    for draft in waiting.iter().filter(|draft| draft.state == State::Escalated) {
+        let Some(submission) = &draft.submission else { continue };
+        // Another approver, or the worker itself, may be quicker.
+        let _ = store.review(&person(), draft.id, submission.seal, Say::Approve, "");
+    }
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+fn start(folder: &Path, role: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "drafts_stress::child_of_the_crowd", "--ignored", "--nocapture"])
+        .env(ROLE, role)
+        .env(FOLDER, folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_crowd_that_is_killed_loses_no_draft_and_leaves_no_half_applied_set() {
+    let seconds: Option<u64> = std::env::var(SECONDS).ok().map(|text| text.parse().unwrap());
+    let processes = if seconds.is_some() { 50 } else { 8 };
+    let world = World::new(&[]);
+    let folder = world.folder.path();
+    let roles: Vec<String> = (0..processes)
+        .map(|at| match at % 8 {
+            6 => "approver".to_owned(),
+            7 => "verifier".to_owned(),
+            _ => format!("w{at}"),
+        })
+        .collect();
+    let workers: Vec<&String> = roles.iter().filter(|role| role.starts_with('w')).collect();
+    for worker in &workers {
+        FILES.iter().for_each(|file| world.save(&format!("{worker}/{file}"), "0\n"));
+    }
+    let mut crowd: Vec<Child> = roles.iter().map(|role| start(folder, role)).collect();
+    let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(6));
+    let (mut random, mut kills) = (8_u64, 0_u32);
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(40));
+        // Whose turn it is is fixed; where it is at that moment is up to the machine.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let victim = (random >> 33) as usize % crowd.len();
+        if crowd[victim].try_wait().unwrap().is_none() {
+            crowd[victim].kill().unwrap();
+            kills += 1;
+            crowd[victim].wait().unwrap();
+        } else {
+            // Nobody ends by itself: a verifier that found a broken chain would.
+            panic!("{} gave up", roles[victim]);
+        }
+        crowd[victim] = start(folder, &roles[victim]);
+    }
+    fs_err::write(folder.join("over"), "").unwrap();
+    for (mut child, role) in crowd.into_iter().zip(&roles) {
+        assert!(child.wait().unwrap().success(), "{role}");
+    }
+
+    let store = open(folder);
+    let drafts = store.list(&person()).unwrap();
+    let under_way = |state| matches!(state, State::Submitted | State::Accepted | State::Applying);
+    assert!(!drafts.iter().any(|draft| under_way(draft.state)));
+    let mut done = 0;
+    for worker in workers {
+        let texts = FILES.map(|file| world.text(&format!("{worker}/{file}")).unwrap());
+        assert_eq!(texts[0], texts[1], "a half-applied set of {worker}");
+        done += texts[0].trim().parse::<u64>().unwrap();
+        let known = fs_err::read_to_string(folder.join(format!("known-{worker}")));
+        for id in known.unwrap_or_default().lines() {
+            assert!(drafts.iter().any(|draft| draft.id.to_string() == id), "{id} is lost");
+        }
+    }
+    let left = world.names().into_iter().filter(|name| name.contains(".moothall")).count();
+    let records = verify(&world.state(), None, |_| {}).unwrap().head.seq;
+    assert_eq!(left, 0, "staging files are left");
+    assert!(kills > 0 && done > 0, "{kills} kills, {done} sets");
+    println!("{processes} processes: {done} sets applied, {kills} kills, {records} records");
+}

@@ -1,0 +1,108 @@
+//! What the gate knows about the workspace around a draft.
+
+use moothall_core::drafts::{Client, Principal, State};
+use moothall_core::gate::{Action, Rule};
+use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
+
+use crate::world::{World, drafted, submit, token, worker, write};
+
+fn rules(submitted: &Submitted) -> Vec<Rule> {
+    submitted.judged.verdict.findings.iter().map(|one| one.rule).collect()
+}
+
+fn new_file(store: &DraftStore, name: &str, text: &str) -> Submitted {
+    let id = store.request(&worker(), "t1", name, Existing::MayNot).unwrap().0.id;
+    write(store, id, text);
+    submit(store, &[id])
+}
+
+#[test]
+fn files_that_git_ignores_are_escalated_and_their_neighbours_are_not() {
+    let world = World::new(&[
+        (".gitignore", "/out/\n*.log\n!keep.log\n"),
+        ("sub/.gitignore", "made/\n"),
+        (".git/info/exclude", "private.txt\n"),
+    ]);
+    let store = world.open();
+    for name in ["out/a.txt", "a.log", "sub/made/x/y.txt", "private.txt"] {
+        assert_eq!(rules(&new_file(&store, name, "a\n")), [Rule::PathIgnored], "{name}");
+    }
+    for name in ["keep.log", "made/y.txt", "sub/a.txt", "sub/out/a.txt"] {
+        assert_eq!(rules(&new_file(&store, name, "a\n")), [], "{name}");
+    }
+}
+
+#[test]
+fn a_git_repository_cannot_be_drafted_piece_by_piece() {
+    let world = World::new(&[("docs/a.md", "a\n")]);
+    let store = world.open();
+    let head = new_file(&store, "docs/HEAD", "ref: refs/heads/main\n");
+    assert_eq!(head.judged.verdict.action, Action::Escalate);
+    assert_eq!(rules(&new_file(&store, "docs/objects/keep", "x\n")), []);
+    // Whoever approved it, or put it there.
+    world.save("docs/HEAD", "ref: refs/heads/main\n");
+    let pieces = [("docs/refs/keep", "x\n"), ("docs/config", "[a]\n"), ("docs/commondir", "..\n")];
+    for (name, text) in pieces {
+        let rules = rules(&new_file(&store, name, text));
+        assert_eq!(rules, [Rule::FileGitRepository], "{name}");
+    }
+}
+
+#[test]
+fn a_file_is_not_deleted_bit_by_bit() {
+    let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
+    let world = World::new(&[("a.txt", &lines(200))]);
+    let store = world.open();
+    let mut left = 200;
+    let mut accepted = 0;
+    for step in 1..=8_u64 {
+        world.at(1_000_000 + step);
+        let (_, submitted) = drafted(&store, "a.txt", &lines(left / 2));
+        if submitted.drafts[0].state != State::Applied {
+            assert!(rules(&submitted).contains(&Rule::DiffDeletionRatio));
+            break;
+        }
+        accepted += 1;
+        left /= 2;
+    }
+    assert_eq!((accepted, left), (1, 100));
+}
+
+#[test]
+fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
+    let world = World::new(&[("a.txt", "a\n")]);
+    let store = world.open();
+    let token = token();
+    let refused = |task: &str, name: &str| {
+        let error = store.request(&worker(), task, name, Existing::MayNot).unwrap_err();
+        assert!(matches!(error, DraftError::Input(_)), "{error}");
+        assert!(!error.to_string().contains(&token));
+    };
+    refused("t1", &format!("notes-{token}.md"));
+    refused("t1", &format!("{token}/a.md"));
+    refused(&token, "b.md");
+    let id = store.request(&worker(), "t1", "a.txt", Existing::Must).unwrap().0.id;
+    let rename = Edit::Rename(format!("{token}.txt"));
+    assert!(store.write(&worker(), id, rename, None).is_err());
+    // Names of workers and of their programs stand in the journal, too.
+    let named = |who: &str, client: &str| Caller {
+        who: Principal::worker(who),
+        client: Some(Client { name: client.to_owned(), version: "1".to_owned() }),
+    };
+    assert!(store.request(&named(&token, "x"), "t1", "c.md", Existing::MayNot).is_err());
+    store.request(&named("ada/two", &token), "t1", "c.md", Existing::MayNot).unwrap();
+    assert!(!world.journal().contains(&token));
+}
+
+#[test]
+fn a_file_is_not_deleted_bit_by_bit_under_many_names() {
+    let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
+    let world = World::new(&[("a.txt", &lines(200))]);
+    let store = world.open();
+    drafted(&store, "a.txt", &lines(100));
+    let other = Caller::new(Principal::worker("eve/two"));
+    let id = store.request(&other, "t2", "a.txt", Existing::Must).unwrap().0.id;
+    store.write(&other, id, Edit::Content(lines(50)), None).unwrap();
+    let submitted = store.submit(&other, &[id], "why").unwrap();
+    assert_eq!(submitted.drafts[0].state, State::Escalated);
+}

@@ -1,0 +1,82 @@
+//! Policies that come with a workspace.
+
+use moothall_core::gate::{Action, Rule};
+use moothall_workspace::{DraftError, DraftStore, Existing};
+
+use crate::world::{World, drafted, person, submit, worker, write};
+
+const LOOSE: &str = r#"version = 1
+[paths]
+protect = []
+[rules]
+"deps.manifest_changed" = "allow"
+"path.protected" = "warn"
+"path.autorun" = "warn"
+[review]
+elicitation = "form"
+"#;
+
+fn manifest(world: &World) -> Action {
+    let store = world.open();
+    let id = store.request(&worker(), "t1", "package.json", Existing::MayNot).unwrap().0.id;
+    write(&store, id, "{\"scripts\": {\"postinstall\": \"x\"}}\n");
+    submit(&store, &[id]).judged.verdict.action
+}
+
+#[test]
+fn the_policy_of_a_workspace_only_tightens_until_a_person_trusts_it() {
+    let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
+    assert_eq!(manifest(&world), Action::Escalate);
+    let store = world.open();
+    assert_eq!(
+        store.policy_notes(),
+        [
+            "the workspace wants path.protected = warn; it stays escalate",
+            "the workspace wants path.autorun = warn; it stays escalate",
+            "the workspace wants deps.manifest_changed = allow; it stays escalate",
+            "the workspace wants to leave 8 protected patterns out; it stays as it is",
+            "the workspace wants to let clients answer for their users (elicitation); it stays as it is",
+        ]
+    );
+    store.trust_policy(&person()).unwrap();
+    let store = world.open();
+    assert_eq!(store.policy().rule(Rule::DepsManifestChanged), Action::Allow);
+    assert_eq!(
+        store.policy_notes()[2],
+        "the trusted policy of the workspace loosens: deps.manifest_changed = allow"
+    );
+    assert!(world.journal().contains("policy_trusted"));
+}
+
+#[test]
+fn trust_ends_when_the_text_of_the_policy_changes() {
+    let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
+    world.open().trust_policy(&person()).unwrap();
+    world.save(".moothall/policy.toml", &format!("{LOOSE}# one more line\n"));
+    assert_eq!(world.open().policy().rule(Rule::DepsManifestChanged), Action::Escalate);
+}
+
+#[test]
+fn there_is_nothing_to_trust_without_a_policy() {
+    let world = World::new(&[]);
+    let refused = world.open().trust_policy(&person()).unwrap_err();
+    assert!(matches!(refused, DraftError::Input(_)), "{refused}");
+}
+
+#[test]
+fn a_policy_that_changed_while_nobody_was_there_is_noted() {
+    let world = World::new(&[("a.txt", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
+    drafted(&world.open(), "a.txt", "b\n");
+    assert_eq!(world.open().policy_notes(), Vec::<String>::new());
+    world.save(".moothall/policy.toml", "version = 1\n# another one\n");
+    let note = "it is not the policy that judged the last submission";
+    assert_eq!(world.open().policy_notes(), [note]);
+}
+
+#[test]
+fn a_policy_behind_a_link_opens_nothing() {
+    let world = World::new(&[("config/policy.toml", "version = 1\n"), (".moothall/keep", "")]);
+    let link = world.workspace().join(".moothall/policy.toml");
+    std::os::unix::fs::symlink("../config/policy.toml", link).unwrap();
+    assert!(DraftStore::open(world.options()).is_err());
+}
