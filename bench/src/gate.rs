@@ -28,7 +28,7 @@ const SCAN_MIB: Duration = Duration::from_secs(2);
 /// The longest wait of others while a large submission is judged.
 const WAIT: Duration = Duration::from_secs(3);
 /// Texts that make a careless scan do the same work again and again.
-const HOSTILE: &str = include_str!("../../crates/moothall-core/src/gate/secrets_hostile.json");
+const HOSTILE: &str = include_str!("../../crates/moothall-gate/src/gate/secrets_hostile.json");
 
 /// Kept in memory where that is a file system: a journal is flushed with every record, and reading
 /// it is what is measured.

@@ -20,11 +20,17 @@ const BUILT: &str = "guest/x86_64-unknown-linux-gnu/guest/moothall-guest";
 const STAMP: &str = "guest/built";
 
 /// What the agent is built from, seen from this crate.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 10] = [
     "../moothall-guest/Cargo.toml",
     "../moothall-guest/src",
     "../moothall-core/Cargo.toml",
     "../moothall-core/src",
+    "../moothall-evidence/Cargo.toml",
+    "../moothall-evidence/src",
+    "../moothall-gate/Cargo.toml",
+    "../moothall-gate/src",
+    "../moothall-types/Cargo.toml",
+    "../moothall-types/src",
 ];
 
 const HOW: &str = "run `cargo xtask guest`";

@@ -22,4 +22,4 @@ is 1 "$(field tries)"
 # The table of the page has a row for every class of failure.
 while read -r class; do
     grep --quiet "^| \`$class\` |" "$examples/../src/retries-and-limits.md" || fail "the page has no row for $class"
-done < <(sed -n 's/^ *Self::[A-Za-z]* => "\([a-z-]*\)",$/\1/p' "$examples/../../crates/moothall-core/src/model/failure.rs")
+done < <(sed -n 's/^ *Self::[A-Za-z]* => "\([a-z-]*\)",$/\1/p' "$examples/../../crates/moothall-types/src/model/failure.rs")

@@ -1,7 +1,7 @@
 //! `cargo xtask bench secrets`: what the gate's search for credentials finds in the generated corpus,
 //! beside two published scanners, each as it is when nobody configures it.
 
-#[path = "../../../crates/moothall-core/src/gate/secrets_corpus.rs"]
+#[path = "../../../crates/moothall-gate/src/gate/secrets_corpus.rs"]
 mod corpus;
 
 use std::io::Write as _;

@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::model::{FailureKind, ModelFailure, ModelReply, PromptText, Purpose};
 use crate::structured::{OutputFault, ask_again};
-use crate::words::one_line;
+use crate::text::one_line;
 use crate::{
     Effect, EffectId, EffectResult, RoundStatus, RunEvent, RunEventBody, Step, UnexpectedResult,
     Workflow,

@@ -7,55 +7,49 @@
 
 #![warn(missing_docs)]
 
-pub mod access;
 pub mod ask;
-mod canonical;
 pub mod child;
-pub mod claims;
 pub mod consult;
 pub mod debate;
-pub mod drafts;
 pub mod edit;
 mod effect;
 mod event;
-pub mod evidence;
-pub mod fenced;
-mod finding;
-pub mod gate;
 pub mod guest;
-mod hash;
-mod id;
-pub mod model;
-pub mod money;
 pub mod purse;
 pub mod receipt;
 pub mod reflexion;
 pub mod replay;
 pub mod report;
 mod run_spec;
-pub mod sandbox;
-pub mod structured;
-mod tokens;
 pub mod view;
-mod words;
 mod workflow;
 
-pub use crate::canonical::{NotCanonical, canonical_json};
 pub use crate::effect::{Effect, EffectResult};
 pub use crate::event::{
     Envelope, Gathered, LayerStatus, PauseReason, RoundStatus, RunEvent, RunEventBody,
     SequencedEvent,
 };
-pub use crate::finding::{Finding, RuleId, Severity, Verdict};
-pub use crate::hash::Sha256Hex;
-pub use crate::id::{EffectId, InvalidId, RunId};
-pub use crate::money::MicroUsd;
 pub use crate::run_spec::{
     ConsultSpec, EditSpec, IsolationChoice, NewsChoice, ProgramSpec, RunKind, RunSettings, RunSpec,
     StoredSpec, UnreadableSpec,
 };
-pub use crate::tokens::{tokens_at_most, tokens_expected};
+pub use moothall_evidence::{claims, evidence};
+pub use moothall_gate::{drafts, gate};
+pub use moothall_types::{
+    EffectId, Finding, InvalidId, MicroUsd, NotCanonical, RuleId, RunId, Severity, Sha256Hex,
+    Verdict, access, canonical_json, fenced, model, money, sandbox, structured, tokens_at_most,
+    tokens_expected,
+};
+
+use moothall_types::text;
+
 pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};
+
+/// Real filings, as the tests of the evidence read them.
+#[cfg(test)]
+#[allow(dead_code, reason = "the tests of the evidence use all of it")]
+#[path = "../../moothall-evidence/src/evidence/test_data_tests.rs"]
+mod test_data;
 
 #[cfg(test)]
 #[path = "generated_tests.rs"]

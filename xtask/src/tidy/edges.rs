@@ -115,7 +115,15 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
     Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
     // Nothing, and no testkit either: core's tests need no runtime.
-    Row { name: "moothall-core", uses: &[], tests_use: &[] },
+    Row {
+        name: "moothall-core",
+        uses: &["moothall-evidence", "moothall-gate", "moothall-types"],
+        tests_use: &[],
+    },
+    // Core exports these three, so nobody else names them.
+    Row { name: "moothall-evidence", uses: &["moothall-types"], tests_use: &[] },
+    Row { name: "moothall-gate", uses: &["moothall-types"], tests_use: &[] },
+    Row { name: "moothall-types", uses: &[], tests_use: &[] },
 ];
 
 /// Crates that never see each other, whatever the table says: each can be replaced without the

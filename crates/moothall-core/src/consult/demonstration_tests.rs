@@ -8,10 +8,10 @@ use crate::claims::Checker;
 use crate::debate::{Debate, DebateInput, Entry, Stance};
 use crate::evidence::events::events;
 use crate::evidence::passages::passages;
-use crate::evidence::test_data::{
+use crate::evidence::{Company, CompanyFacts, Evidence, Provenance, Sheet, Submissions, Ticker};
+use crate::test_data::{
     APPLE, JPMORGAN, LOGISTIC_PROPERTIES, MICROSOFT, NVIDIA, SNOWFLAKE, Sample, read,
 };
-use crate::evidence::{Company, CompanyFacts, Evidence, Provenance, Sheet, Submissions, Ticker};
 use crate::{Effect, EffectResult, Outcome, Verdict, Workflow};
 
 /// A company of the recorded data as it is gathered.

@@ -14,8 +14,8 @@ use crate::evidence::{
     Evidence, FactId, FilingEvent, Headline, Passage, Period, Sheet, UserDocument, UserPassage,
 };
 use crate::model::PromptText;
+use crate::text::{fenced, fill, one_line};
 use crate::tokens_expected;
-use crate::words::{fenced, fill, one_line};
 
 /// The most tokens that a dossier takes, whatever the window.
 const MAX_TOKENS: u64 = 8_000;

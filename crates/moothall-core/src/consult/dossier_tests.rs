@@ -6,8 +6,8 @@ use crate::consult::outcome::finding;
 use crate::consult::{ConsultInput, Failure};
 use crate::evidence::documents::{FoundDocument, documents};
 use crate::evidence::news::{FoundHeadline, headlines};
-use crate::evidence::test_data::{ALL, APPLE};
 use crate::evidence::{DocumentKind, Provenance};
+use crate::test_data::{ALL, APPLE};
 
 fn known(evidence: Evidence) -> Proceedings {
     let document = |text: &str| Some(Document { text: text.to_owned(), check: Check::default() });

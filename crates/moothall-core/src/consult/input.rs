@@ -8,7 +8,7 @@ use super::terms::Terms;
 use crate::debate::{Calls, InvalidDebate};
 use crate::evidence::Day;
 use crate::model::ModelName;
-use crate::words::one_line;
+use crate::text::one_line;
 use crate::{NotCanonical, Sha256Hex, canonical_json};
 
 /// A company, a committee and who speaks for it.

@@ -10,7 +10,7 @@ use super::workflow::{Attempt, Consult, Open, Reading, Stage, Synthetic, Task};
 use crate::child::ChildRequest;
 use crate::debate::DebateInput;
 use crate::model::{FailureKind, PromptText, Purpose};
-use crate::words::one_line;
+use crate::text::one_line;
 use crate::{Conclusion, Effect, Gathered, LayerStatus, RunEvent, RunEventBody, Severity, Step};
 
 /// How much of a title travels with events.

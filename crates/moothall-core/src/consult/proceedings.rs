@@ -12,7 +12,7 @@ use crate::child::Isolation;
 use crate::debate::{Debated, Scorecard};
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
-use crate::words::one_line;
+use crate::text::one_line;
 use crate::{NotCanonical, Sha256Hex, canonical_json};
 
 /// What stands above every document of a run whose evidence a model made up.

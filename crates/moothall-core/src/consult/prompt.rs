@@ -10,7 +10,7 @@ use super::proceedings::Proceedings;
 use super::proposals;
 use crate::Finding;
 use crate::model::{Block, CacheFor, Effort, ModelName, ModelRequest, Purpose, Turn};
-use crate::words::{fenced, fill, one_line};
+use crate::text::{fenced, fill, one_line};
 
 /// The most lines of findings that an author is shown.
 const MAX_PROBLEMS: usize = 12;

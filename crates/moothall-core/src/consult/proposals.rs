@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::moves::Proposal;
 use crate::model::{ModelReply, OutputSchema};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
-use crate::words::one_line;
+use crate::text::one_line;
 
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: usize = 128 * 1024;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::moves::{Move, Proposal};
 use super::proposals;
-use crate::words::is_hidden;
+use crate::text::is_hidden;
 use crate::{EffectResult, NotCanonical, Sha256Hex, canonical_json};
 
 /// The longest name of a person and the longest reason, in characters.

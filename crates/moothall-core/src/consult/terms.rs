@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::input::InvalidConsult;
 use super::moves::Proposal;
 use super::proposals;
+use crate::text::is_hidden;
 use crate::tokens_expected;
-use crate::words::is_hidden;
 
 /// The longest brief, in characters.
 pub const MAX_BRIEF_CHARS: usize = 8_000;

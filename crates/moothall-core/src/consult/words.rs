@@ -1,7 +1,7 @@
 //! Longer texts of models, made fit for prompts and documents of ours.
 
+use crate::text::is_hidden;
 use crate::tokens_expected;
-use crate::words::is_hidden;
 
 /// The text with its lines, without what could drive a terminal or hide words, at most `longest`
 /// bytes.

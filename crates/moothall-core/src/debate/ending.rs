@@ -8,7 +8,7 @@ use super::thread::Thread;
 use super::{Debate, Stage, scores};
 use crate::consult::committee::{Metric, TOP_LEVEL};
 use crate::model::FailureKind;
-use crate::words::one_line;
+use crate::text::one_line;
 use crate::{Conclusion, Finding, Outcome, RuleId, RunEvent, RunEventBody, Severity, Step};
 
 /// What a score is where nobody gave one.

@@ -10,7 +10,7 @@
 use super::cites::cites;
 use super::debated::{ObjectionSeverity, ObjectionState};
 use super::turn::{CriticTurn, DecisionMakerTurn, RaisedObjection};
-use crate::words::one_line;
+use crate::text::one_line;
 
 /// The most objections of the opening, and of the rest of one thread. What goes beyond is said, and
 /// not recorded.

@@ -17,7 +17,7 @@ use super::turn::{self, DecisionMakerTurn, RaisedObjection};
 use super::words::{MAX_MESSAGE_BYTES, clean};
 use crate::consult::committee::{Metric, Seat, TOP_LEVEL};
 use crate::model::{Block, CacheFor, InvalidSchema};
-use crate::words::{fenced, fill, one_line};
+use crate::text::{fenced, fill, one_line};
 
 const CRITIC: &str = include_str!("prompts/critic.md");
 const DECISION_MAKER: &str = include_str!("prompts/decision_maker.md");

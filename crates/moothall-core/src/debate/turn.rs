@@ -13,7 +13,7 @@ use super::debated::{ObjectionSeverity, Stance};
 use crate::consult::committee::{Metric, TOP_LEVEL};
 use crate::model::{InvalidSchema, ModelReply, OutputSchema};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
-use crate::words::{is_hidden, one_line};
+use crate::text::{is_hidden, one_line};
 
 /// The longest answer that is taken. The models' own limit is in tokens and much lower; this one
 /// holds where a provider does not keep it.

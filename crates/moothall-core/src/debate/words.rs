@@ -1,6 +1,6 @@
 //! Messages of models, made fit to stand in a file or another model's prompt.
 
-use crate::words::is_hidden;
+use crate::text::is_hidden;
 
 /// The most bytes of one message that others get to read, and that a log keeps.
 pub(super) const MAX_MESSAGE_BYTES: usize = 8 * 1024;

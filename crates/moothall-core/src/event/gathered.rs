@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Day, Evidence, Provenance};
-use crate::words::one_line;
+use crate::text::one_line;
 
 /// The most notes that travel with an event, and how much of each.
 const MAX_NOTES: usize = 8;

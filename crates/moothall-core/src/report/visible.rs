@@ -1,6 +1,6 @@
 //! Words of others as one line of what a reader can see.
 
-use crate::words::one_line;
+use crate::text::one_line;
 
 /// Longer than anything an agent may write in one field.
 const MAX_CHARS: usize = 8_000;

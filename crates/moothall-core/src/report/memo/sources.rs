@@ -7,7 +7,7 @@ use crate::evidence::{
     UserPassage,
 };
 use crate::report::document::{Block, Column, Link, Span, Table, Words};
-use crate::words::one_line;
+use crate::text::one_line;
 
 /// How much of a passage stands in a table.
 const MAX_QUOTED: usize = 200;

@@ -1,0 +1,96 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn day(text: &str) -> Option<Day> {
+    Day::parse(text)
+}
+
+fn found(title: &str, url: &str, published: Option<Day>) -> FoundHeadline {
+    FoundHeadline {
+        title: title.to_owned(),
+        url: url.to_owned(),
+        source: "Example Times".to_owned(),
+        published,
+    }
+}
+
+const ANSWER: &str = r#"{"articles": [
+  {"url": "https://news.example/a", "url_mobile": "", "title": "Acme opens  a plant",
+   "seendate": "20260131T120000Z", "socialimage": "", "domain": "news.example",
+   "language": "English", "sourcecountry": "United States"},
+  {"url": "https://news.example/b", "title": "Acme names a chief", "seendate": "20260202T080000Z",
+   "domain": "news.example"},
+  {"url": "javascript:alert(1)", "title": "Not a link", "seendate": "20260202T080000Z"}
+]}"#;
+
+#[test]
+fn an_answer_becomes_numbered_headlines_newest_first() {
+    let headline = |number, text: &str, url: &str, on| Headline {
+        number,
+        text: text.to_owned(),
+        url: url.to_owned(),
+        source: "news.example".to_owned(),
+        published: day(on),
+    };
+    assert_eq!(
+        headlines(gdelt(ANSWER.as_bytes()).unwrap(), None),
+        [
+            headline(1, "Acme names a chief", "https://news.example/b", "2026-02-02"),
+            headline(2, "Acme opens a plant", "https://news.example/a", "2026-01-31"),
+        ]
+    );
+}
+
+#[test]
+fn a_day_leaves_out_what_is_newer_and_what_has_none() {
+    let all = vec![
+        found("Old", "https://a.example/1", day("2026-01-01")),
+        found("New", "https://a.example/2", day("2026-03-01")),
+        found("Undated", "https://a.example/3", None),
+    ];
+    let texts = |as_of| -> Vec<String> {
+        headlines(all.clone(), as_of).into_iter().map(|one| one.text).collect()
+    };
+    assert_eq!(texts(day("2026-02-01")), ["Old"]);
+    assert_eq!(texts(None), ["New", "Old", "Undated"]);
+}
+
+#[test]
+fn the_same_words_count_once() {
+    let twice = vec![
+        found("Acme opens", "https://a.example/1", None),
+        found("ACME opens", "https://b.example/1", None),
+    ];
+    assert_eq!(headlines(twice, None).len(), 1);
+}
+
+#[test]
+fn a_refusal_in_plain_text_is_told() {
+    let refused = gdelt(b"Please limit requests to one every 5 seconds.\n").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the list of articles is not valid: Please limit requests to one every 5 seconds."
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_answer_makes_more_than_plain_headlines(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = gdelt(&bytes);
+    }
+
+    #[test]
+    fn whatever_a_feed_says_headlines_are_plain(
+        titles in prop::collection::vec("(?s).{0,300}", 0..60),
+        url in "(?s).{0,60}",
+    ) {
+        let all = titles.iter().map(|title| found(title, &url, None)).collect();
+        prop_assert!(headlines(all, None).len() <= MAX_HEADLINES);
+        let all = titles.iter().map(|title| found(title, "https://a.example/", None)).collect();
+        for one in headlines(all, None) {
+            prop_assert!(!one.text.is_empty() && one.text.chars().count() <= 240);
+            prop_assert!(!one.text.contains(crate::text::is_hidden));
+        }
+    }
+}
