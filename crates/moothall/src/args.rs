@@ -370,3 +370,7 @@ fn parse_temperature(text: &str) -> Result<moothall_core::model::Temperature, St
         .flatten()
         .ok_or_else(|| "a temperature is from 0 to 2".to_owned())
 }
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

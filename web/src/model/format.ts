@@ -60,9 +60,9 @@ function sameDay(one: Date, other: Date): boolean {
   return one.toDateString() === other.toDateString();
 }
 
-/** The beginning of an id, enough to tell runs apart: the random end, because ids begin with the time. */
+/** The short form of a run's id: its start time. The command line shows and accepts the same. */
 export function shortId(runId: string): string {
-  return runId.slice(-6);
+  return runId.slice(0, 13);
 }
 
 /**

@@ -1,6 +1,6 @@
 import clsx from "clsx";
 import type { Attempt, Executed, Exit, Finding, RunView, Verdict } from "../gen/run";
-import { count, plain } from "../model/format";
+import { count, plain, shortId } from "../model/format";
 import { isOver } from "../model/reduce";
 import type { LiveRun } from "../stream/use-run";
 import { AgentText } from "../ui/agent-text";
@@ -111,7 +111,7 @@ function AttemptCard({ attempt, of, run }: { attempt: Attempt; of: number; run: 
               {plain(path)} ({count(file.bytes)} B)
             </span>
           ))}
-          . Get them with <code>moothall show {run.slice(0, 13)} --output DIR</code>
+          . Get them with <code>moothall show {shortId(run)} --output DIR</code>
         </p>
       )}
     </section>

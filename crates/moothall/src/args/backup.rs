@@ -9,8 +9,8 @@ Examples:
   moothall backup all.tar
   tar --list --verbose --file all.tar
 
-The file holds the signing keys of audit journals and all prompts and answers: keep it private. Runs in
-PostgreSQL are not in it.";
+Keep the file private: it holds the signing keys of audit journals and all prompts and answers.
+Runs in PostgreSQL are not in it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_EXAMPLES)]

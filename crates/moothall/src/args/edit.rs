@@ -10,10 +10,10 @@ use moothall_core::model::ModelName;
 use super::{FilesFlags, HandoffFlags, RepliesFlags};
 
 const EDIT_EXAMPLES: &str = "\
-The model reads files and proposes changes; it never writes to the folder. What it proposes becomes
-drafts, and the gate judges them by the policy of the folder (see: moothall policy). What is rejected
-goes back to the model with the reasons. What the gate will not decide waits for a person (see:
-moothall review); with --wait the model learns from what that person says.
+The model reads files and proposes changes as drafts; it never writes to the folder. The gate judges
+drafts by the folder's policy (see: moothall policy). Rejected drafts go back to the model with the
+reasons. Drafts that the gate escalates wait for a person (see: moothall review); with --wait the
+model gets that person's answer.
 
 Examples:
   moothall edit \"add --version to watchdog.py\" --path project --model demo

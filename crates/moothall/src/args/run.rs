@@ -26,12 +26,13 @@ program had to do.
 --stdio reads one JSON object from standard input and writes one a line to standard output, the
 events as they happen and last {\"result\": …}:
   {\"task\": \"…\", \"model\": \"demo\", \"inputs\": {\"data.csv\": \"a,b\\n1,2\\n\"},
-   \"expect\": {\"regex\": \"^3$\"}, \"check\": \"import sys …\", \"leaves\": [\"chart.png\"], \"attempts\": 3}
+   \"expect\": {\"regex\": \"^3$\"}, \"check\": \"import sys …\", \"leaves\": [\"chart.png\"],
+   \"attempts\": 3}
 
 Examples:
   moothall run --model demo \"print the first 20 primes\" --expect 'regex:^2\\s3\\s5'
   moothall run \"plot sales.csv\" --input sales.csv --image data --leaves chart.png --output out
-  moothall run \"sort the names\" --input names.txt --check check_sorted.py --attempts 5 --budget 0.05
+  moothall run \"sort the names\" --input names.txt --check check_sorted.py --budget 0.05
   echo '{\"task\": \"print 3\"}' | moothall run --stdio";
 
 #[derive(Debug, Args)]

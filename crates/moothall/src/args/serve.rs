@@ -20,7 +20,8 @@ Examples:
   moothall serve --open --model demo
   moothall serve --addr 127.0.0.1:8080
   curl -s -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs
-  curl -s -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs --json '{\"workflow\": \"consult\", \"ticker\": \"HLXI\"}'
+  curl -s -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs \\
+    --json '{\"workflow\": \"consult\", \"ticker\": \"HLXI\"}'
   curl -N -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7777/api/runs/RUN/events";
 
 #[derive(Debug, Args)]

@@ -16,12 +16,13 @@ const INGRESS: &str = "http://127.0.0.1:8080";
 const ADMIN: &str = "http://127.0.0.1:9070";
 
 const WORKER_EXAMPLES: &str = "\
-Restate sends work to workers and not the other way round: it must reach `--listen`, or `--url` where
-something stands in between. Several workers of one machine may listen on one address. Another build
-listens on another one, so that runs under way end on the build that they began on.
+Restate connects to workers, not the other way round: it must reach `--listen`, or `--url` if there
+is a proxy. Several workers on one machine can share an address. Each build needs its own address:
+a run ends on the build that started it.
 
-All workers use one store and have the keys of the models themselves. SIGTERM lets a worker end: steps
-under way are waited for, everything else goes to other workers.
+All workers share one store, and each has its own API keys. On SIGTERM a worker finishes the steps
+it is running and leaves the rest to other workers. Other machines can reach a worker only with
+`--identity-key`.
 
 Examples:
   moothall worker --register
