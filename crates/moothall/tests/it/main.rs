@@ -37,7 +37,8 @@ mod real_mcp;
 mod real_postgres;
 mod real_restate;
 mod real_sandbox;
-mod real_stored_before;
+mod real_upgrade;
+
 mod report;
 mod runs;
 mod say;
