@@ -69,7 +69,7 @@ pub(crate) fn budget(settings: &RunSettings) -> Budget {
 }
 
 /// Stores the budget that holds, wherever it was configured: the run is resumed with it.
-fn set_budget(settings: &mut RunSettings, budget: Budget) {
+pub(crate) fn set_budget(settings: &mut RunSettings, budget: Budget) {
     (settings.budget_micro_usd, settings.budget_tokens) = (budget.usd, budget.tokens);
 }
 

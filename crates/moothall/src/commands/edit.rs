@@ -48,8 +48,10 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
     let context = launch::context(global.config.as_deref(), &settings, args.model.as_ref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = edit_spec(&context, args, task, settings)?;
-    let flags = WorkspaceFlags { workspace: spec.workspace.clone(), json: false };
-    open_with_view(global, &flags, &args.view)?.warn_about_policy();
+    if args.view.handoff.is_some() {
+        let flags = WorkspaceFlags { workspace: spec.workspace.clone(), json: false };
+        open_with_view(global, &flags, &args.view)?;
+    }
     let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
@@ -98,8 +100,7 @@ fn edit_spec(
     task: String,
     mut settings: RunSettings,
 ) -> Result<EditSpec, CliError> {
-    let budget = context.budget();
-    (settings.budget_micro_usd, settings.budget_tokens) = (budget.usd, budget.tokens);
+    launch::set_budget(&mut settings, context.budget());
     let mut input = EditInput::new(task, context.model(args.model.as_ref())?);
     input.attempts = args.attempts;
     input.wait_s = args.wait;

@@ -53,6 +53,7 @@ impl EditResources {
     fn open(context: &Context, spec: &EditSpec) -> Result<Self, CliError> {
         let gateway = Arc::new(context.gateway(&spec.input.model, recording(&spec.settings)?)?);
         let opened = draft_store::open_for(context, &spec.workspace)?;
+        opened.warn_about_policy();
         let worker = opened.worker(&spec.worker)?;
         Ok(Self { gateway, drafts: Arc::new(opened.store), worker })
     }

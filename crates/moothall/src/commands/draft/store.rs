@@ -92,7 +92,7 @@ pub(in crate::commands) fn open_with_view(
 
 impl Opened {
     /// Says on the terminal what the workspace's policy loosens, or wants to loosen.
-    pub(in crate::commands) fn warn_about_policy(&self) {
+    pub(crate) fn warn_about_policy(&self) {
         warn_about_policy(&self.store);
     }
 

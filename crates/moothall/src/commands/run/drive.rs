@@ -63,7 +63,7 @@ pub(in crate::commands) async fn drive(
             Ended::Cancelled
         }
     };
-    if let Ended::Done(outcome) = &ended {
+    if let (Ended::Done(outcome), RunSpec::Program(_)) = (&ended, prepared.spec()) {
         let success = outcome.verdict == Verdict::Pass;
         let attempts = attempts(outcome);
         tracing::info!(target: "moothall::run", success, attempts, "agent workflow completed");
