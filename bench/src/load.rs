@@ -8,10 +8,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args as ClapArgs;
+use moothall_store::now_ms;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -171,11 +172,6 @@ fn committed_ms(at: &str) -> Result<u64> {
     let seconds = number(0..2)? * 3600 + number(3..5)? * 60 + number(6..8)?;
     let day = now_ms() / 86_400_000 * 86_400_000;
     Ok(day + seconds * 1000 + number(9..12)?)
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Latencies in milliseconds, sorted.

@@ -3,7 +3,7 @@
 use crate::model::{ModelFailure, ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, RuleId, RunEvent,
+    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, RunEvent,
     RunEventBody, Severity, Step, UnexpectedResult, Workflow,
 };
 
@@ -75,16 +75,10 @@ impl Ask {
     }
 
     fn fail(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
-        let detail = failure.to_string();
-        let finding = finding("model.failed", Severity::Block, id, vec![detail.clone()]);
-        let outcome = Outcome::new(vec![finding], Conclusion::Failed { kind: failure.kind });
-        let failed = RunEvent::model_failed(id, request, failure);
-        let ended = RunEventBody::RunFailed { detail };
-        Step {
-            perform: Vec::new(),
-            publish: vec![failed, RunEvent::of_run(ended)],
-            outcome: Some(outcome),
-        }
+        let (kind, detail) = (failure.kind, failure.to_string());
+        let found = Finding::new("model.failed", Severity::Block, id.as_str(), &detail);
+        let publish = vec![RunEvent::model_failed(id, request, failure)];
+        Step::failed(publish, found, Conclusion::Failed { kind }, detail)
     }
 
     fn unusable(
@@ -94,7 +88,8 @@ impl Ask {
         text: String,
     ) -> Step {
         publish.push(RunEvent::output_rejected(id, fault));
-        let finding = finding(fault.rule(), Severity::Block, id, fault.problems());
+        let problems = fault.problems().join("; ");
+        let finding = Finding::new(fault.rule(), Severity::Block, id.as_str(), problems);
         Self::finish(publish, vec![finding], Conclusion::Unusable { text })
     }
 }
@@ -147,8 +142,9 @@ impl Workflow for Ask {
                 let publish = vec![RunEvent::model_replied(id, &request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => {
-                        let why = vec!["the first answer could not be used".to_owned()];
-                        let note = finding("output.asked-again", Severity::Note, &self.first, why);
+                        let (first, why) =
+                            (self.first.as_str(), "the first answer could not be used");
+                        let note = Finding::new("output.asked-again", Severity::Note, first, why);
                         Ok(Self::finish(publish, vec![note], conclusion))
                     }
                     Err(fault) => Ok(Self::unusable(id, publish, &fault, reply.text)),
@@ -170,22 +166,8 @@ fn cut_off(id: &EffectId, reply: &ModelReply) -> Vec<Finding> {
         return Vec::new();
     }
     let fault = OutputFault::CutOff;
-    vec![finding(fault.rule(), Severity::Warn, id, fault.problems())]
-}
-
-fn finding(
-    rule: &'static str,
-    severity: Severity,
-    subject: &EffectId,
-    problems: Vec<String>,
-) -> Finding {
-    Finding {
-        rule: RuleId::new(rule),
-        severity,
-        subject: subject.to_string(),
-        message: problems.join("; "),
-        evidence: Vec::new(),
-    }
+    let problems = fault.problems().join("; ");
+    vec![Finding::new(fault.rule(), Severity::Warn, id.as_str(), problems)]
 }
 
 #[cfg(test)]

@@ -62,6 +62,6 @@ pub use self::ranked::{RECOMMENDED, Ranked, RankedMove, SupportCount};
 pub use self::review::{Change, LastWord, MAX_CHANGES, Question, Review, What};
 pub use self::reviewing::YOU;
 pub use self::similar::{ALIKE_PERCENT, likeness, similar};
-pub use self::terms::{MAX_ADDED_MOVES, MAX_BRIEF_CHARS, Terms};
+pub use self::terms::{InvalidTerms, MAX_ADDED_MOVES, MAX_BRIEF_CHARS, Terms};
 pub use self::workflow::Consult;
 pub use self::written::{InvalidMove, WrittenMove};

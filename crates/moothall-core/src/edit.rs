@@ -18,8 +18,8 @@ use crate::drafts::{JudgedFinding, RelPath, State};
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
 use crate::structured::{OutputFault, ask_again};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, Outcome, RuleId, RunEvent, RunEventBody,
-    Severity, Step, UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, Finding, Outcome, RunEvent, RunEventBody, Severity,
+    Step, UnexpectedResult, Workflow,
 };
 
 mod answer;
@@ -207,13 +207,13 @@ impl EditWorkflow {
         self.texts = files.into_iter().map(|file| (file.path, file.text)).collect();
         let mut found: Vec<Finding> = refused
             .iter()
-            .map(|why| finding("edit.not-read", Severity::Warn, id.as_str(), why))
+            .map(|why| Finding::new("edit.not-read", Severity::Warn, id.as_str(), why))
             .collect();
         // A new file needs no text; files that may not be shown leave nothing to do.
         let publish = if found.is_empty() { Vec::new() } else { vec![self.judged(id, &found)] };
         if self.texts.is_empty() && !refused.is_empty() {
             let message = "there is no file that the model may be shown";
-            found.push(finding("edit.nothing-to-read", Severity::Block, id.as_str(), message));
+            found.push(Finding::new("edit.nothing-to-read", Severity::Block, id.as_str(), message));
             return self.finish(publish, found);
         }
         self.propose(publish, propose)
@@ -273,7 +273,7 @@ impl EditWorkflow {
     ) -> Step {
         publish.push(RunEvent::output_rejected(id, fault));
         let problems = fault.problems().join("; ");
-        let found = vec![finding(fault.rule(), Severity::Block, id.as_str(), &problems)];
+        let found = vec![Finding::new(fault.rule(), Severity::Block, id.as_str(), &problems)];
         publish.push(self.judged(id, &found));
         // Before there are texts the answer was a choice.
         match self.texts.is_empty() {
@@ -325,7 +325,7 @@ impl EditWorkflow {
 
     /// The store refused: the model asked for something that cannot be.
     fn refused(&mut self, id: &EffectId, answer: &str, why: &str) -> Step {
-        let found = vec![finding("edit.refused", Severity::Block, id.as_str(), why)];
+        let found = vec![Finding::new("edit.refused", Severity::Block, id.as_str(), why)];
         let publish = vec![self.judged(id, &found)];
         self.lessons.push(Lesson::unreadable(answer, why));
         self.next(publish, found)
@@ -377,7 +377,7 @@ impl Workflow for EditWorkflow {
                 (
                     Stage::Listing | Stage::Reading | Stage::Submitting(_) | Stage::Waiting(_),
                     DraftReply::Failed { why } | DraftReply::Refused { why },
-                ) => return Ok(failed(id, why)),
+                ) => return Ok(store_failed(id, why)),
                 (stage, reply) => {
                     self.put_back(is_open, stage);
                     reply.name()
@@ -432,21 +432,15 @@ fn call(publish: Vec<RunEvent>, id: EffectId, request: ModelRequest) -> Step {
 
 fn model_failed(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
     let (kind, detail) = (failure.kind, failure.to_string());
-    let found = vec![finding("model.failed", Severity::Block, id.as_str(), &detail)];
-    let publish = vec![
-        RunEvent::model_failed(id, request, failure),
-        RunEvent::of_run(RunEventBody::RunFailed { detail }),
-    ];
-    let outcome = Some(Outcome::new(found, Conclusion::Failed { kind }));
-    Step { perform: Vec::new(), publish, outcome }
+    let found = Finding::new("model.failed", Severity::Block, id.as_str(), &detail);
+    let publish = vec![RunEvent::model_failed(id, request, failure)];
+    Step::failed(publish, found, Conclusion::Failed { kind }, detail)
 }
 
 /// The store of drafts broke: our failure, and nobody's proposal.
-fn failed(id: &EffectId, why: String) -> Step {
-    let found = vec![finding("edit.store-failed", Severity::Block, id.as_str(), &why)];
-    let publish = vec![RunEvent::of_run(RunEventBody::RunFailed { detail: why })];
-    let outcome = Some(Outcome::new(found, Conclusion::Edited(Box::default())));
-    Step { perform: Vec::new(), publish, outcome }
+fn store_failed(id: &EffectId, why: String) -> Step {
+    let found = Finding::new("edit.store-failed", Severity::Block, id.as_str(), &why);
+    Step::failed(Vec::new(), found, Conclusion::Edited(Box::default()), why)
 }
 
 /// What the gate and people said, as findings of a run.
@@ -459,10 +453,10 @@ fn findings(id: &EffectId, said: &Submitted) -> Vec<Finding> {
             (State::Applied, severity) => severity.min(Severity::Warn),
             (_, severity) => severity,
         };
-        finding(one.rule.name(), severity, &subject, &one.message)
+        Finding::new(one.rule.name(), severity, &subject, &one.message)
     };
     let mut found: Vec<Finding> = said.findings.iter().map(of_gate).collect();
-    let blocked = |rule, message| finding(rule, Severity::Block, id.as_str(), message);
+    let blocked = |rule, message| Finding::new(rule, Severity::Block, id.as_str(), message);
     match said.state {
         State::Conflict => {
             found.push(blocked("edit.conflict", "the files have changed meanwhile"));
@@ -479,16 +473,6 @@ fn findings(id: &EffectId, said: &Submitted) -> Vec<Finding> {
         _ => {}
     }
     found
-}
-
-fn finding(rule: &'static str, severity: Severity, subject: &str, message: &str) -> Finding {
-    Finding {
-        rule: RuleId::new(rule),
-        severity,
-        subject: subject.to_owned(),
-        message: message.to_owned(),
-        evidence: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,8 @@ pub enum EffectResult {
     PersonSaid(Box<Review>),
     /// What the store of drafts said.
     Drafted(Box<DraftReply>),
+    /// Nobody in this run performs such effects: a defect of whoever put it together. No workflow takes it for an answer.
+    NotPerformed,
 }
 
 impl EffectResult {
@@ -84,6 +86,7 @@ impl EffectResult {
             Self::ChildEnded(_) => "child_ended",
             Self::PersonSaid(_) => "person_said",
             Self::Drafted(_) => "drafted",
+            Self::NotPerformed => "not_performed",
         }
     }
 }

@@ -217,6 +217,10 @@ pub enum RunEventBody {
     ConsultStarted {
         /// The ticker, or the name of a company that has none.
         ticker: String,
+        /// Whether `ticker` is a ticker. Events of version 0.1 do not say.
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
+        listed: bool,
         /// Rounds of each debate.
         rounds: u32,
         /// Moves that there shall be.
@@ -392,7 +396,20 @@ pub enum RunEventBody {
     RunFailed {
         /// Why, in words.
         detail: String,
+        /// The kind of the model failure that ended it, if it was one. Events of version 0.1 have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        model_failure: Option<FailureKind>,
     },
     /// Someone stopped the run. Nothing follows.
     RunCancelled,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }

@@ -36,12 +36,10 @@ pub use crate::run_spec::{
 pub use moothall_evidence::{claims, evidence};
 pub use moothall_gate::{drafts, gate};
 pub use moothall_types::{
-    EffectId, Finding, InvalidId, MicroUsd, NotCanonical, RuleId, RunId, Severity, Sha256Hex,
-    Verdict, access, canonical_json, fenced, model, money, sandbox, structured, tokens_at_most,
-    tokens_expected,
+    EffectId, ErrorCode, Finding, InvalidId, MicroUsd, NotCanonical, RuleId, RunId, Severity,
+    Sha256Hex, Verdict, access, canonical_json, causes, fenced, model, money, sandbox, structured,
+    text, tokens_at_most, tokens_expected, with_causes,
 };
-
-use moothall_types::text;
 
 pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};
 

@@ -7,6 +7,7 @@
 //! A memo is made once, as a [`document::Document`]; Markdown, HTML and PDF are renderings of it.
 
 mod artifacts;
+mod csv;
 mod derive;
 mod diff;
 pub mod document;
@@ -20,6 +21,7 @@ mod view;
 mod visible;
 
 pub use self::artifacts::artifacts;
+pub use self::csv::csv_line;
 pub use self::derive::{DeriveFault, derive};
 pub use self::diff::{
     Change, ConsultDiff, Difference, FactDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff,
@@ -27,7 +29,7 @@ pub use self::diff::{
 pub use self::export::export;
 pub use self::html::{Paper, html};
 pub use self::markdown::markdown;
-pub use self::memo::{Cited, RunFacts, cited, memo};
+pub use self::memo::{CitedFact, RunFacts, cited, memo};
 pub use self::say::{Section, sections};
 pub use self::scores::scores_csv;
 pub use self::view::{ConsultView, DebateView};

@@ -12,12 +12,13 @@ mod debates;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Envelope, PauseReason, RunEventBody};
+use crate::model::FailureKind;
 use crate::sandbox::IsolationClass;
 use crate::{EffectId, MicroUsd, RunId, Verdict};
 
 pub use self::code::{Attempt, CodeView, Executed, Program};
-pub use self::consult::{Agent, Check, ConsultView, Layer, Progress, move_number, move_of};
-pub use self::debates::{Cell, MoveView, Round, Scored, Turn};
+pub use self::consult::{Agent, ConsultView, Layer, Progress, move_number, move_of};
+pub use self::debates::{Cell, Check, MoveView, Round, Scored, Turn};
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +123,10 @@ pub enum Status {
     Failed {
         /// Why, in words.
         detail: String,
+        /// The kind of the model failure that ended it, if it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        model_failure: Option<FailureKind>,
     },
     /// Someone stopped it.
     Cancelled,
@@ -183,7 +188,9 @@ impl RunView {
             }
             RunEventBody::PipelineComplete { verdict, .. }
             | RunEventBody::RunFinished { verdict } => Status::Complete { verdict: *verdict },
-            RunEventBody::RunFailed { detail } => Status::Failed { detail: detail.clone() },
+            RunEventBody::RunFailed { detail, model_failure } => {
+                Status::Failed { detail: detail.clone(), model_failure: *model_failure }
+            }
             RunEventBody::RunCancelled => Status::Cancelled,
             // Nobody says that a run goes on: it does.
             _ => Status::Running,
@@ -194,10 +201,7 @@ impl RunView {
         self.count(&envelope.body);
         self.walls(&envelope.body);
         match &envelope.body {
-            RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls } => {
-                let started = ConsultView::new(ticker, *rounds, *moves, *provenance, *est_calls);
-                self.consult = Some(started);
-            }
+            body @ RunEventBody::ConsultStarted { .. } => self.consult = ConsultView::new(body),
             body @ RunEventBody::AttemptStarted { .. } => {
                 self.code.get_or_insert_with(CodeView::default).apply(body);
             }

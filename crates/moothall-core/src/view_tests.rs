@@ -30,6 +30,7 @@ fn told(bodies: impl IntoIterator<Item = RunEventBody>) -> RunView {
 fn consult() -> RunEventBody {
     RunEventBody::ConsultStarted {
         ticker: "HLXI".to_owned(),
+        listed: true,
         rounds: 3,
         moves: 12,
         provenance: EvidenceSource::Filings,

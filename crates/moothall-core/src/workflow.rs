@@ -9,7 +9,7 @@ use crate::edit::Edited;
 use crate::model::FailureKind;
 use crate::reflexion::Attempted;
 use crate::sandbox::SandboxFailureKind;
-use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, Verdict};
+use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, RunEventBody, Verdict};
 
 /// A pure state machine that asks for effects and is told their results.
 ///
@@ -46,6 +46,24 @@ pub struct Step {
     pub publish: Vec<RunEvent>,
     /// The end, where this is the last step.
     pub outcome: Option<Outcome>,
+}
+
+impl Step {
+    /// The last step of a run that cannot go on, after `publish`.
+    pub(crate) fn failed(
+        mut publish: Vec<RunEvent>,
+        found: Finding,
+        conclusion: Conclusion,
+        detail: String,
+    ) -> Self {
+        let model_failure = match &conclusion {
+            Conclusion::Failed { kind } => Some(*kind),
+            _ => None,
+        };
+        publish.push(RunEvent::of_run(RunEventBody::RunFailed { detail, model_failure }));
+        let outcome = Some(Outcome::new(vec![found], conclusion));
+        Self { perform: Vec::new(), publish, outcome }
+    }
 }
 
 /// How a run ended. One whose verdict does not follow from its findings cannot be read.

@@ -1,20 +1,16 @@
 //! What a child is: the machine that its request stands for, here and in a room.
 
 use moothall_core::child::{ChildEnd, ChildRequest};
-use moothall_core::debate::{Debate, InvalidDebate};
+use moothall_core::debate::InvalidDebate;
 use moothall_core::guest::{GuestMachine, GuestWorkflow};
 use moothall_core::receipt::Timing;
-use moothall_core::{
-    Conclusion, EffectId, EffectResult, Finding, Outcome, RuleId, Severity, Sha256Hex,
-};
+use moothall_core::{Conclusion, EffectId, EffectResult, Finding, Outcome, Severity, Sha256Hex};
 use moothall_store::JournalEntry;
 
 /// The machine that a request stands for, ready to start.
 pub(crate) fn build(request: &ChildRequest) -> Result<GuestMachine, InvalidDebate> {
     match request {
-        ChildRequest::Debate(input) => {
-            Ok(GuestMachine::Debate(Box::new(Debate::new((**input).clone())?)))
-        }
+        ChildRequest::Debate(input) => GuestMachine::new((**input).clone()),
     }
 }
 
@@ -36,12 +32,6 @@ pub(crate) fn entry_of(request_sha256: Sha256Hex, end: ChildEnd) -> JournalEntry
 /// The end of a child that never came to one. It fails: a trial that could not be held was not
 /// passed.
 pub(crate) fn not_tried(id: &EffectId, rule: &'static str, why: String) -> Outcome {
-    let finding = Finding {
-        rule: RuleId::new(rule),
-        severity: Severity::Block,
-        subject: id.to_string(),
-        message: why.clone(),
-        evidence: Vec::new(),
-    };
+    let finding = Finding::new(rule, Severity::Block, id.as_str(), &why);
     Outcome::new(vec![finding], Conclusion::NotDebated { why })
 }

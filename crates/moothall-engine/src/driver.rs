@@ -8,19 +8,19 @@
 //!                              └────► a child: started, at most `parallel_children` (children.rs)
 //! ```
 
+mod asked;
 mod children;
 mod desk;
 mod running;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::consult::Review;
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::Spent;
 use moothall_core::{Outcome, RunEvent, RunEventBody, RunId, Workflow};
-use moothall_store::{Commit, RunState, Store, StoredEvent, Wish};
+use moothall_store::{Commit, RunState, Store, StoredEvent, Wish, now_ms};
 
 use self::children::Children;
 use self::desk::Desk;
@@ -212,10 +212,4 @@ pub async fn cancel(
         ..Commit::default()
     };
     Ok(store.commit(run_id, commit).await?)
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

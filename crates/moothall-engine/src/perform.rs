@@ -5,13 +5,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use moothall_core::child::{ChildEnd, Isolation};
 use moothall_core::consult::{GatherFailure, GatherFailureKind};
 use moothall_core::edit::DraftReply;
 use moothall_core::money::Spent;
 use moothall_core::receipt::Timing;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
-use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome};
+use moothall_core::{Effect, EffectId, EffectResult};
 use moothall_models::{Gateway, Ledger, Listener};
 
 /// Turns a wish into its result.
@@ -85,8 +84,7 @@ impl Performer for ModelPerformer {
                     let report = self.gateway.call(request, &self.ledger, listener).await;
                     Performed { result: report.result.into(), timing: report.timing }
                 }
-                // A run that may execute programs or gather evidence has a performer that can, and
-                // children are the driver's.
+                // A run that may execute programs or gather evidence has a performer that can.
                 Effect::Execute(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
                     kind: SandboxFailureKind::NoEngine,
                     detail: "this run has no sandbox".to_owned(),
@@ -95,21 +93,13 @@ impl Performer for ModelPerformer {
                     kind: GatherFailureKind::Unavailable,
                     detail: "this run has no source of evidence".to_owned(),
                 })),
-                // Questions to persons are the driver's, too. No performer makes an answer up: what
-                // this is, no workflow takes for one.
-                Effect::AskPerson(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
-                    kind: SandboxFailureKind::NoEngine,
-                    detail: "only a person can answer".to_owned(),
-                })),
                 Effect::Draft(_) => {
                     let why = "this run has no store of drafts".to_owned();
                     without_means(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
                 }
-                Effect::StartChild(_) => {
-                    let why = "this run starts nothing".to_owned();
-                    let outcome = Outcome::new(Vec::new(), Conclusion::NotDebated { why });
-                    let end = ChildEnd { outcome, isolation: Isolation::none(None) };
-                    without_means(EffectResult::ChildEnded(Box::new(end)))
+                // The driver's own. No performer makes an answer up.
+                Effect::StartChild(_) | Effect::AskPerson(_) => {
+                    without_means(EffectResult::NotPerformed)
                 }
             }
         })

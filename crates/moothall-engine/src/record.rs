@@ -137,6 +137,7 @@ impl RunRecord {
             EffectResult::ModelFailed(_)
             | EffectResult::Executed(_)
             | EffectResult::NotExecuted(_)
+            | EffectResult::NotPerformed
             | EffectResult::Gathered(_)
             | EffectResult::NotGathered(_)
             | EffectResult::ChildEnded(_)

@@ -20,7 +20,7 @@ pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say,
 pub use self::import::{Hunk, ImportFault, Proposal, Proposed, apply_hunks, read_answer};
 pub use self::names::{Account, Client, DraftId, Principal, PrincipalKind, TaskId};
 pub use self::news::{News, NewsKind, news};
-pub use self::path::{PathFault, RelPath, is_unseen, spelled_out};
+pub use self::path::{PathFault, RelPath};
 pub use self::state::{Draft, Drafts, State, Submission};
 pub use self::steps::{Retention, kept_blobs, steps, undo_steps};
 pub use self::view::{VIEW, ViewFile, transition, view};

@@ -7,4 +7,4 @@
 pub mod drafts;
 pub mod gate;
 
-use moothall_types::{Severity, Sha256Hex, access, model, sandbox, structured};
+use moothall_types::{Severity, Sha256Hex, access, model, sandbox, structured, text};

@@ -1,5 +1,7 @@
+use moothall_core::consult::board;
+use moothall_core::debate::{Calls, DebateInput};
 use moothall_core::guest::{FoundFile, SaidStep, WayToEnd};
-use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
+use moothall_core::model::{FailureKind, ModelFailure};
 use moothall_core::sandbox::{Limits, SandboxFailure, SandboxFailureKind};
 use proptest::prelude::*;
 
@@ -320,8 +322,7 @@ fn stops_listening_while_nobody_takes_what_it_holds() {
 #[test]
 fn holds_a_workflow_and_refuses_what_it_does_not_wait_for() {
     let mut agent = agent();
-    let question = ModelRequest::ask("openai/gpt-5-mini".parse().unwrap(), "How many?", 50);
-    let build = || GuestWorkflow::Ask { request: Box::new(question.clone()) };
+    let build = || GuestWorkflow::Debate { input: Box::new(debate()) };
     let failure = || SandboxFailure {
         kind: SandboxFailureKind::Lost,
         detail: "nothing of the sort was asked".to_owned(),
@@ -347,6 +348,24 @@ fn holds_a_workflow_and_refuses_what_it_does_not_wait_for() {
             Said::Message(FromGuest::Step(Box::new(SaidStep::of(second).unwrap()))),
         ]
     );
+}
+
+fn debate() -> DebateInput {
+    let board = board();
+    DebateInput {
+        move_id: "m1".to_owned(),
+        company: "Helix Instruments".to_owned(),
+        dossier: "Revenue 412".into(),
+        move_markdown: "# m1: Sell more".into(),
+        machine_findings: Vec::new(),
+        rounds: 2,
+        critic: board.critic,
+        decision_makers: board.decision_makers,
+        metrics: board.metrics,
+        critic_model: "demo".parse().unwrap(),
+        decision_maker_model: "demo".parse().unwrap(),
+        calls: Calls::default(),
+    }
 }
 
 /// The words of a workflow that was told something else.

@@ -1,11 +1,10 @@
 //! The gate's side: tools that are called, done by the store of drafts.
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{
-    Account, Client, Draft, DraftId, Principal, Refusal, Say, State, spelled_out,
-};
+use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal, Say, State};
 use moothall_core::gate::{Action, Elicitation, Rule};
-use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
+use moothall_core::text;
+use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, FileFault, Submitted};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -14,8 +13,7 @@ use crate::draft_schemas::{
     RequestArgs, StatusArgs, StatusOut, SubmitArgs, SubmitOut, WriteArgs, WrittenOut, decision,
     next,
 };
-use crate::elicitation::Asking;
-use crate::ipc::{Answer, Ask};
+use crate::ipc::{Answer, Ask, Asking};
 use crate::tools::ToolName;
 
 /// The longest name or version of a client that is written down.
@@ -219,7 +217,7 @@ impl Gate {
             (Elicitation::Form, _) if !guarded => Some(Asking::Form {
                 draft: draft.id.to_string(),
                 seal: seal_of(draft),
-                message: format!("{message}\n\n{}", harmless(diff)),
+                message: format!("{message}\n\n{}", text::escaped_lines(diff)),
             }),
             (Elicitation::Url | Elicitation::Form, Some(url)) => Some(Asking::Url {
                 draft: draft.id.to_string(),
@@ -294,11 +292,6 @@ fn is_guarded(rule: Rule) -> bool {
     )
 }
 
-/// Text in which nothing moves a cursor or turns a line around.
-fn harmless(text: &str) -> String {
-    text.split('\n').map(spelled_out).collect::<Vec<_>>().join("\n")
-}
-
 fn short(client: Client) -> Client {
     let cut = |text: String| -> String {
         text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(MAX_CLIENT_CHARS).collect()
@@ -367,10 +360,10 @@ fn refused(error: DraftError) -> Answer {
         ),
         DraftError::Busy => Some("nothing was done: call it again in a few seconds"),
         DraftError::Path(_) => Some("give a path inside of the workspace, such as src/app.py"),
-        DraftError::File { why: "there is no such file", .. } => {
+        DraftError::File { fault: FileFault::Missing, .. } => {
             Some("say `create: true` to draft a new file")
         }
-        DraftError::Input(words) if words.starts_with("the old text") => {
+        DraftError::OldText(_) => {
             Some("draft_read shows the draft; copy the text from there, with its spaces")
         }
         _ => None,

@@ -16,36 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::front::{Front, client_of, said};
-use crate::ipc::Ask;
+use crate::ipc::{Ask, Asking};
 
 /// How long a question may stay unanswered.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// The name of the question in an answer that asks for more.
 const QUESTION: &str = "review";
-
-/// What a person should be asked about a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Asking {
-    /// To look at a page.
-    Url {
-        /// The draft.
-        draft: String,
-        /// The page.
-        url: String,
-        /// Why.
-        message: String,
-    },
-    /// To decide in a form.
-    Form {
-        /// The draft.
-        draft: String,
-        /// The hash of what the form shows.
-        seal: String,
-        /// What it shows.
-        message: String,
-    },
-}
 
 /// What the client gives back with the person's answer, sealed.
 #[derive(Debug, Serialize, Deserialize)]

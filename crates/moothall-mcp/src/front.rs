@@ -20,8 +20,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::draft_schemas::{BriefOut, ListOut};
-use crate::elicitation::Asking;
-use crate::ipc::{Answer, Ask, Link, LinkError};
+use crate::ipc::{Answer, Ask, Asking, Link, LinkError};
 use crate::tools::{ToolName, ToolNames, ToolSet, listed};
 use crate::watch::{self, Watched};
 

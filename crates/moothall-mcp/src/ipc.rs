@@ -17,7 +17,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::elicitation::Asking;
 use crate::tools::ToolName;
 
 /// The longest frame: a file, its difference, and what JSON makes of them.
@@ -89,6 +88,30 @@ pub enum Answer {
     Broken {
         /// Why.
         words: String,
+    },
+}
+
+/// What a person should be asked about a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Asking {
+    /// To look at a page.
+    Url {
+        /// The draft.
+        draft: String,
+        /// The page.
+        url: String,
+        /// Why.
+        message: String,
+    },
+    /// To decide in a form.
+    Form {
+        /// The draft.
+        draft: String,
+        /// The hash of what the form shows.
+        seal: String,
+        /// What it shows.
+        message: String,
     },
 }
 

@@ -21,11 +21,8 @@ pub fn is_loopback(url: &Url) -> bool {
 /// named anyway.
 pub fn causes(error: &reqwest::Error) -> String {
     let mut text = "the connection failed".to_owned();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
+    for cause in moothall_core::causes(error) {
+        text.push_str(&format!(": {cause}"));
     }
     text
 }

@@ -10,13 +10,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use moothall_core::with_causes;
 use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
 use moothall_engine::EngineError;
 use moothall_engine::waves::{
     ChildCall, ChildLeft, Durable, Noted, RunLeft, Stage, Work, drive_child, drive_run,
 };
 use moothall_models::Budget;
-use moothall_store::{Commit, RunState, StoreError, Wish as Wanted};
+use moothall_store::{Commit, RunState, StoreError, Wish as Wanted, now_ms};
 use restate_sdk::context::{DurableFuture, RequestTarget};
 use restate_sdk::discovery::{self, ServiceName};
 use restate_sdk::endpoint::ContextInternal;
@@ -25,7 +26,7 @@ use restate_sdk::service::macro_support::{ServiceBoxFuture, service_definition};
 use restate_sdk::service::{Discoverable as _, Service};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::worker::{OpenError, Worker, now_ms};
+use crate::worker::{OpenError, Worker};
 
 /// What Restate answers where somebody cancelled an invocation.
 const CANCELLED: u16 = 409;
@@ -42,7 +43,7 @@ impl From<EngineError> for Halt {
     fn from(error: EngineError) -> Self {
         match error.is_retryable() {
             true => Self::Again(error.into()),
-            false => Self::Terminal(TerminalError::new(words(&error))),
+            false => Self::Terminal(TerminalError::new(with_causes(&error))),
         }
     }
 }
@@ -69,17 +70,6 @@ impl From<Halt> for HandlerError {
             Halt::Again(error) => error,
         }
     }
-}
-
-/// An error and its causes.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    words
 }
 
 type Left<'ctx> =
@@ -149,57 +139,45 @@ fn promise(pause: u32) -> String {
     format!("go-on-{pause}")
 }
 
-/// The workflow of a run, keyed by it.
-struct Consultation(Worker);
+/// The workflow of a run, keyed by it. The two kinds differ in how long Restate waits for a step.
+macro_rules! workflow {
+    ($(#[$doc:meta])* $Name:ident, $abort_timeout:tt) => {
+        $(#[$doc])*
+        struct $Name(Worker);
 
-#[restate_sdk::workflow(
-    abort_timeout = "2h",
-    journal_retention = "1h",
-    workflow_completion_retention = "1d"
-)]
-impl Consultation {
-    #[handler]
-    async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
-        drive(&self.0, &ctx).await
-    }
+        #[restate_sdk::workflow(
+            abort_timeout = $abort_timeout,
+            journal_retention = "1h",
+            workflow_completion_retention = "1d"
+        )]
+        impl $Name {
+            #[handler]
+            async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
+                drive(&self.0, &ctx).await
+            }
 
-    /// Lets the run go on after a pause.
-    #[handler]
-    async fn go_on(
-        &self,
-        ctx: SharedWorkflowContext<'_>,
-        Json(gone_on): Json<(u32, Budget)>,
-    ) -> HandlerResult<()> {
-        go_on(&ctx, gone_on)
-    }
+            /// Lets the run go on after a pause.
+            #[handler]
+            async fn go_on(
+                &self,
+                ctx: SharedWorkflowContext<'_>,
+                Json(gone_on): Json<(u32, Budget)>,
+            ) -> HandlerResult<()> {
+                go_on(&ctx, gone_on)
+            }
+        }
+    };
 }
 
-/// The same for a run that writes a program. A step of it lasts as long as the program does, which may
-/// be an hour, and waits for a free sandbox before; Restate hears nothing meanwhile, and does not
-/// interrupt it either. Whoever cancels the run is heard within the step: it looks for the wish.
-struct CodeRun(Worker);
+workflow!(Consultation, "2h");
 
-#[restate_sdk::workflow(
-    abort_timeout = "12h",
-    journal_retention = "1h",
-    workflow_completion_retention = "1d"
-)]
-impl CodeRun {
-    #[handler]
-    async fn run(&self, ctx: WorkflowContext<'_>) -> HandlerResult<()> {
-        drive(&self.0, &ctx).await
-    }
-
-    /// Lets the run go on after a pause.
-    #[handler]
-    async fn go_on(
-        &self,
-        ctx: SharedWorkflowContext<'_>,
-        Json(gone_on): Json<(u32, Budget)>,
-    ) -> HandlerResult<()> {
-        go_on(&ctx, gone_on)
-    }
-}
+workflow!(
+    /// A run that writes a program. A step of it lasts as long as the program does, which may be an hour, and waits for a free sandbox
+    /// before; Restate hears nothing meanwhile, and does not interrupt it either. Whoever cancels the run is heard within the step: it
+    /// looks for the wish.
+    CodeRun,
+    "12h"
+);
 
 async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
     let run_id = run_id(ctx.key())?;
@@ -295,7 +273,7 @@ async fn give_up(stage: Arc<Stage>, error: TerminalError) -> HandlerResult<()> {
         }
         _ => {
             let detail = error.message().to_owned();
-            (RunEventBody::RunFailed { detail }, RunState::Failed)
+            (RunEventBody::RunFailed { detail, model_failure: None }, RunState::Failed)
         }
     };
     let (events, state) = (vec![RunEvent::of_run(body)], Some(state));

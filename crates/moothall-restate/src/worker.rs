@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use moothall_core::{RunId, Workflow};
 use moothall_engine::Walls;
@@ -148,10 +148,4 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.send_modify(|busy| *busy = busy.saturating_sub(1));
     }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

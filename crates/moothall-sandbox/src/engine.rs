@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits, SelfTest};
+use moothall_core::sandbox::{Attestation, IsolationClass, Labels, LimitName, Limits, SelfTest};
 use serde::{Deserialize, Serialize};
 
 use crate::{SandboxError, Session};
@@ -151,4 +151,24 @@ pub trait VesselEnd: Debug + Send {
     /// Stops everything in it and cleans up. A clean-up that fails is for the reaper and is
     /// logged, not returned.
     fn finish(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// What is known about a vessel.
+pub(crate) fn attestation(
+    engine: &dyn Engine,
+    vessel: &Vessel,
+    spec: &Spec,
+    self_tests: Vec<SelfTest>,
+) -> Attestation {
+    Attestation {
+        engine: engine.name().to_string(),
+        engine_version: engine.version().to_owned(),
+        class: engine.class(),
+        image: spec.image.clone(),
+        image_sha256: vessel.image_sha256,
+        guest_sha256: vessel.guest_sha256,
+        limits: spec.limits,
+        held_by: engine.holds(),
+        self_tests,
+    }
 }

@@ -29,7 +29,7 @@ use moothall_core::sandbox::{IsolationClass, Labels, LimitName};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
-use self::bundle::{AGENT, Bundle, Kernel, MOUNT_POINTS};
+use self::bundle::{AGENT, Bundle, MOUNT_POINTS};
 use self::cgroup::{Cgroups, Controller};
 pub(crate) use self::runtime::program;
 use self::runtime::{Kind, Runtime};
@@ -41,6 +41,13 @@ use crate::{
     Container, Engine, EngineFuture, EngineName, GuestBinary, Leaves, Registry, SandboxError,
     Session, Spec, Vessel, spawner,
 };
+
+/// Which kernel a sandbox's programs talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kernel {
+    Host,
+    Gvisor,
+}
 
 /// How long a container may take to start. It takes a tenth of a second on a host that has time.
 const STARTING: Duration = Duration::from_secs(30);

@@ -13,8 +13,8 @@ use moothall_core::sandbox::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::engine::attestation;
 use crate::lease::Lease;
-use crate::sandboxes::attestation;
 use crate::{Engine, EngineName, SandboxError, Spec};
 
 /// How long a probe may take in all; the first boot of an emulated machine is the longest part.

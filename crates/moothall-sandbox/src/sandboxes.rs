@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, GuestPath, IsolationClass, Labels, SelfTest,
-};
+use moothall_core::sandbox::{ExecuteRequest, GuestPath, IsolationClass, Labels, SelfTest};
 
+use crate::engine::attestation;
 use crate::lease::{Executed, Lease};
 use crate::pool::{Held, Pool, PoolOptions};
 use crate::probe::ProbeReport;
-use crate::{Engine, EngineName, Listener, SandboxError, Spec, Vessel};
+use crate::{Engine, EngineName, Listener, SandboxError, Spec};
 
 /// A failed lease is tried twice more, each time with a fresh sandbox.
 const TRIES: u32 = 3;
@@ -165,26 +164,6 @@ impl Sandboxes {
         let attestation =
             attestation(self.engine.as_ref(), &held.vessel, spec, self.self_tests.clone());
         Lease::new(held.vessel, spec.clone(), attestation, Some(held.share))
-    }
-}
-
-/// What is known about a vessel.
-pub(crate) fn attestation(
-    engine: &dyn Engine,
-    vessel: &Vessel,
-    spec: &Spec,
-    self_tests: Vec<SelfTest>,
-) -> Attestation {
-    Attestation {
-        engine: engine.name().to_string(),
-        engine_version: engine.version().to_owned(),
-        class: engine.class(),
-        image: spec.image.clone(),
-        image_sha256: vessel.image_sha256,
-        guest_sha256: vessel.guest_sha256,
-        limits: spec.limits,
-        held_by: engine.holds(),
-        self_tests,
     }
 }
 

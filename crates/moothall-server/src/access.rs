@@ -21,10 +21,10 @@ pub(crate) mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use moothall_core::access::{Pace, Scope, Scopes, TeamName, TokenId, Wait};
-use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError, Teams};
+use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError, Teams, now_ms};
 
 pub(crate) use self::cookies::Cookies;
 pub(crate) use self::identify::identify;
@@ -155,11 +155,6 @@ pub(crate) async fn token_label(app: &App, who: &Who) -> Result<Option<String>, 
     let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;
     let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);
     Ok(Some(label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string())))
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 fn millis(time: Duration) -> u64 {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use moothall_core::ErrorCode;
 use moothall_core::access::Scope;
 use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
@@ -129,7 +130,7 @@ impl App {
             RunMatch::None => return Err(Problem::no_such_run(words)),
             RunMatch::Several(_) => {
                 return Err(Problem::conflict(
-                    "run-ambiguous",
+                    ErrorCode::RunAmbiguous,
                     "this is the beginning of several ids",
                 )
                 .with_hint("write more of it"));

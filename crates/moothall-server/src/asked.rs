@@ -5,6 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
+use moothall_core::ErrorCode;
 use serde::de::DeserializeOwned;
 
 use crate::Problem;
@@ -19,7 +20,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let named = Path::<T>::from_request_parts(parts, state).await;
         let Path(value) = named.map_err(|rejection: PathRejection| {
-            Problem::new(rejection.status(), "bad-address", rejection.body_text())
+            Problem::new(rejection.status(), ErrorCode::BadAddress, rejection.body_text())
         })?;
         Ok(Self(value))
     }
@@ -35,7 +36,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let asked = Query::<T>::from_request_parts(parts, state).await;
         let Query(value) = asked.map_err(|rejection: QueryRejection| {
-            Problem::new(rejection.status(), "bad-query", rejection.body_text())
+            Problem::new(rejection.status(), ErrorCode::BadQuery, rejection.body_text())
         })?;
         Ok(Self(value))
     }
@@ -76,10 +77,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
 fn unreadable(rejection: JsonRejection) -> Problem {
     let status = rejection.status();
     let code = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "not-json",
-        StatusCode::PAYLOAD_TOO_LARGE => "too-large",
-        StatusCode::UNPROCESSABLE_ENTITY => "bad-body",
-        _ => "bad-request",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::NotJson,
+        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::TooLarge,
+        StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::BadBody,
+        _ => ErrorCode::BadRequest,
     };
     let hint = match status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),

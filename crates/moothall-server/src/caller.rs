@@ -7,7 +7,21 @@ use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::{Caller, Member, Object, Owner, Refusal, Scope, decide};
 
 use crate::Problem;
-use crate::router::Needs;
+
+/// What a caller must be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: anybody may know.
+    Nothing,
+    /// This, to what is common.
+    Scope(Scope),
+    /// This, to the run that the address names.
+    ScopeOnRun(Scope),
+    /// This, to the token that the address names.
+    ScopeOnToken(Scope),
+    /// This, to the server itself, which belongs to the team `local`.
+    ScopeOnServer(Scope),
+}
 
 /// Whoever sent a request. Without the layer below, nobody: a router that forgets it refuses
 /// everything.

@@ -3,14 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use moothall_core::ErrorCode;
 use moothall_core::access::Scope;
 use moothall_core::consult::{Approval, NotHeld, Ranked, settle};
 use moothall_core::{Conclusion, RunId, RunKind};
 use moothall_engine::RunRecord;
-use moothall_store::{RunRow, Wish};
+use moothall_store::{RunRow, Wish, now_ms};
 use serde_json::Value;
 
-use crate::access::{now_ms, token_label};
+use crate::access::token_label;
 use crate::asked::{Body, Named, OptionalBody};
 use crate::runs::is_driven;
 use crate::wire::{Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun};
@@ -58,7 +59,7 @@ pub(crate) async fn resume(
     let row = app.find(&who, Scope::Run, &run).await?;
     refuse_if_over(&row)?;
     if is_driven(&app, &row).await? {
-        return Err(Problem::conflict("run-busy", "the run goes on already"));
+        return Err(Problem::conflict(ErrorCode::RunBusy, "the run goes on already"));
     }
     let run_id = row.run_id.clone();
     app.desk.resume(row, request.unwrap_or_default()).await?;
@@ -80,11 +81,11 @@ pub(crate) async fn approve(
         NotHeld::Unknown => Problem::not_found(format!("there is no move `{shown}`")),
         NotHeld::Approved(given) => {
             let words = format!("{shown} is approved already, by {}", given.by);
-            Problem::conflict("approved-already", words)
+            Problem::conflict(ErrorCode::ApprovedAlready, words)
         }
         NotHeld::Vetoed(_) | NotHeld::NotDebated | NotHeld::Ranked => {
             let words = format!("{shown} is not held back, so it waits for nobody's word");
-            Problem::conflict("not-held", words)
+            Problem::conflict(ErrorCode::NotHeld, words)
         }
     })?;
     let by = match token_label(&app, &who).await? {
@@ -138,20 +139,22 @@ pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, P
 fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
     let Some(outcome) = record.row.outcome.clone() else {
         let words = "only when everything is on the table a person's word counts";
-        return Err(Problem::conflict("run-not-over", words));
+        return Err(Problem::conflict(ErrorCode::RunNotOver, words));
     };
     if !record.row.spec.is_kind(RunKind::Consult) {
-        return Err(Problem::conflict("no-moves", "the run is no consultation"));
+        return Err(Problem::conflict(ErrorCode::NoMoves, "the run is no consultation"));
     }
     match settle(outcome, &record.approvals).conclusion {
         Conclusion::Ranked(ranked) => Ok(*ranked),
-        _ => Err(Problem::conflict("no-moves", "the run has no ranking")),
+        _ => Err(Problem::conflict(ErrorCode::NoMoves, "the run has no ranking")),
     }
 }
 
 pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
     match row.state.is_terminal() {
-        true => Err(Problem::conflict("run-over", format!("the run is {} already", row.state))),
+        true => {
+            Err(Problem::conflict(ErrorCode::RunOver, format!("the run is {} already", row.state)))
+        }
         false => Ok(()),
     }
 }

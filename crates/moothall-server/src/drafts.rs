@@ -14,6 +14,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
+use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
 use moothall_core::access::{Owner, Scope};
 use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal, Say, State};
@@ -233,7 +234,7 @@ async fn say(
     said.map(Json).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
-            "channel-closed",
+            ErrorCode::ChannelClosed,
             "the policy does not let people approve here",
         )
         .with_hint("its `[review] channels` does not name `web`; `moothall review` may do")
@@ -291,25 +292,22 @@ async fn blocking_with<T: Send + 'static>(
 
 /// The one place where errors of the draft store become answers.
 fn problem(error: DraftError) -> Problem {
-    let words = error.to_string();
-    match &error {
-        DraftError::Refused(refusal) => match refusal {
-            Refusal::Unknown => Problem::new(StatusCode::NOT_FOUND, "draft-not-found", words)
-                .with_hint("`GET /api/drafts` lists them"),
-            Refusal::Seal { .. } => Problem::conflict("seal-differs", words)
-                .with_hint("look at it again: somebody wrote it meanwhile"),
-            Refusal::Policy => Problem::conflict("policy-changed", words)
-                .with_hint("look at it again: it is judged anew"),
-            Refusal::State { .. } => Problem::conflict("draft-state", words)
-                .with_hint("somebody was faster, or its worker took it back"),
-            Refusal::NotApprover { .. } | Refusal::WorkerName { .. } | Refusal::Author => {
-                Problem::new(StatusCode::FORBIDDEN, "not-a-reviewer", words)
-            }
-            _ => Problem::conflict("refused", words),
-        },
-        DraftError::ContentGone(_) => Problem::new(StatusCode::GONE, "content-gone", words),
-        DraftError::Busy => busy(),
-        error if error.is_refusal() => Problem::conflict("refused", words),
-        error => Problem::internal(error),
-    }
+    let code = error.code();
+    let (status, hint) = match code {
+        ErrorCode::Busy => return busy(),
+        ErrorCode::Internal => return Problem::internal(&error),
+        ErrorCode::DraftNotFound => (StatusCode::NOT_FOUND, "`GET /api/drafts` lists them"),
+        ErrorCode::SealDiffers => {
+            (StatusCode::CONFLICT, "look at it again: somebody wrote it meanwhile")
+        }
+        ErrorCode::PolicyChanged => (StatusCode::CONFLICT, "look at it again: it is judged anew"),
+        ErrorCode::DraftState => {
+            (StatusCode::CONFLICT, "somebody was faster, or its worker took it back")
+        }
+        ErrorCode::NotAReviewer => (StatusCode::FORBIDDEN, ""),
+        ErrorCode::ContentGone => (StatusCode::GONE, ""),
+        _ => (StatusCode::CONFLICT, ""),
+    };
+    let problem = Problem::new(status, code, error.to_string());
+    if hint.is_empty() { problem } else { problem.with_hint(hint) }
 }

@@ -25,7 +25,7 @@ fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
     all.visit::<wire::EventPage>();
     all.visit::<wire::Thread>();
     all.visit::<wire::ArtifactList>();
-    all.visit::<wire::CitedFact>();
+    all.visit::<moothall_core::report::CitedFact>();
     all.visit::<wire::CheckText>();
     all.visit::<wire::TickerList>();
     all.visit::<wire::CommitteeList>();

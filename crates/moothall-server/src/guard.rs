@@ -5,6 +5,7 @@
 //! point there (DNS rebinding). So the name that was asked for must be one of this machine's, and
 //! whoever changes something must come from our own page or from no page at all.
 
+use moothall_core::ErrorCode;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ impl Guard {
             return Some(
                 Problem::new(
                     StatusCode::MISDIRECTED_REQUEST,
-                    "host-refused",
+                    ErrorCode::HostRefused,
                     "this server is not called by that name",
                 )
                 .with_hint("use the address that `moothall serve` prints"),
@@ -105,7 +106,7 @@ impl Guard {
         });
         (foreign_origin || foreign_site).then(|| {
             let words = "this comes from a page of another site";
-            Problem::new(StatusCode::FORBIDDEN, "origin-refused", words)
+            Problem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, words)
         })
     }
 }

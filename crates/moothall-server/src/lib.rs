@@ -44,6 +44,7 @@ pub mod wire;
 
 pub use crate::access::{Access, AccessError, Admits, login_code, login_link};
 pub use crate::app::{App, Options};
+pub use crate::caller::Needs;
 pub use crate::caller::Who;
 pub use crate::connections::{ClientAddress, ConnectionLimits, serve_connections};
 pub use crate::desk::{Begun, Desk, DeskFuture, Once, Order};
@@ -51,7 +52,7 @@ pub use crate::drafts::{Workspace, Workspaces};
 pub use crate::feed::{Feed, Timing};
 pub use crate::guard::Guard;
 pub use crate::problem::Problem;
-pub use crate::router::{Limits, Needs, Route, router, routes, serve};
+pub use crate::router::{Limits, Route, router, routes, serve};
 pub use crate::telemetry::{Exporter, Metrics, Spans, exporter};
 pub use axum::http::StatusCode;
 

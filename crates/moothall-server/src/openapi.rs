@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::BUILD;
-use crate::router::{Needs, Route, routes};
+use crate::caller::Needs;
+use crate::router::{Route, routes};
 use crate::{Problem, wire};
 
 /// The document, for programs.
@@ -228,7 +229,7 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> 
         }
         "/api/runs/{run}/artifacts/{name}" => ask("One document", Gives::Text(DOCUMENTS)),
         "/api/runs/{run}/facts/{id}" => {
-            ask("What a citation leads to", answer::<wire::CitedFact>(schemas))
+            ask("What a citation leads to", answer::<moothall_core::report::CitedFact>(schemas))
         }
         "/api/runs/{run}/{export}" => {
             ask("The memo or the scores: export.md, .html, .pdf, .csv, .json", Gives::Text(EXPORTS))

@@ -1,3 +1,5 @@
+use moothall_core::ErrorCode;
+
 use super::*;
 
 #[test]
@@ -27,4 +29,19 @@ fn page_for_people_has_no_script_and_shows_every_address() {
     for route in routes() {
         assert!(page.contains(&format!("<code>{}</code>", route.path)), "{}", route.path);
     }
+}
+
+#[test]
+fn every_error_code_is_in_the_document() {
+    let document = document();
+    let codes = document["components"]["schemas"]["ErrorCode"]["oneOf"].as_array().unwrap();
+    for code in codes {
+        // A code that the document names is one that the program knows, and it says what it means.
+        serde_json::from_value::<ErrorCode>(code["const"].clone()).unwrap();
+        assert!(code["description"].as_str().is_some_and(|words| !words.is_empty()), "{code}");
+    }
+    let known = |code: ErrorCode| codes.iter().any(|one| one["const"] == json!(code));
+    assert!(known(ErrorCode::BadRequest) && known(ErrorCode::OldText) && codes.len() > 60);
+    let of_problem = &document["components"]["schemas"]["Problem"]["properties"]["code"];
+    assert_eq!(of_problem["$ref"], "#/components/schemas/ErrorCode", "{of_problem}");
 }

@@ -4,7 +4,9 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use moothall_core::ErrorCode;
 use moothall_core::access::Refusal;
+use moothall_core::with_causes;
 use moothall_store::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,12 +22,13 @@ pub struct Problem {
     title: &'static str,
     /// The status of the answer.
     pub status: u16,
-    /// A word for programs. It never changes its meaning.
-    pub code: String,
+    /// What it is, for programs.
+    pub code: ErrorCode,
     /// What is wrong, for a person.
     pub detail: String,
     /// The cure, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
     pub hint: Option<String>,
     /// Seconds after which it may be tried again.
     #[serde(skip)]
@@ -34,12 +37,12 @@ pub struct Problem {
 
 impl Problem {
     /// A problem of this status and code.
-    pub fn new(status: StatusCode, code: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, code: ErrorCode, detail: impl Into<String>) -> Self {
         Self {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
-            code: code.into(),
+            code,
             detail: detail.into(),
             hint: None,
             retry_after: None,
@@ -62,52 +65,52 @@ impl Problem {
 
     /// The request cannot be understood.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+        Self::new(StatusCode::BAD_REQUEST, ErrorCode::BadRequest, detail)
     }
 
     /// There is no such run.
     pub fn no_such_run(words: &str) -> Self {
         let shown: String = words.chars().filter(|c| !c.is_control()).take(40).collect();
-        Self::new(StatusCode::NOT_FOUND, "run-not-found", format!("there is no run `{shown}`"))
-            .with_hint("`GET /api/runs` lists them")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            ErrorCode::RunNotFound,
+            format!("there is no run `{shown}`"),
+        )
+        .with_hint("`GET /api/runs` lists them")
     }
 
     /// There is no such thing of a run.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, detail)
     }
 
     /// It does not fit where the run stands.
-    pub fn conflict(code: &str, detail: impl Into<String>) -> Self {
+    pub fn conflict(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, detail)
     }
 
     /// Something broke here. What it was is in the log, not in the answer.
-    pub fn internal(error: &dyn std::error::Error) -> Self {
-        tracing::error!(target: "moothall::server", error = %chain(error), "a request failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something broke on the way")
-            .with_hint("the server's log says what; trying again may help")
+    pub fn internal(error: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(target: "moothall::server", error = %with_causes(error), "a request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorCode::Internal,
+            "something broke on the way",
+        )
+        .with_hint("the server's log says what; trying again may help")
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::UnknownRun(run_id) => Self::no_such_run(run_id.as_str()),
-            StoreError::RunEnded { .. } => Self::conflict("run-over", "the run is over already"),
+            StoreError::RunEnded { .. } => {
+                Self::conflict(ErrorCode::RunOver, "the run is over already")
+            }
             StoreError::Busy(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "busy",
+                ErrorCode::Busy,
                 "the runs cannot be read at the moment",
             )
             .retry_after(1),

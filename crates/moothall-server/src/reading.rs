@@ -15,7 +15,7 @@ use moothall_engine::Consultation;
 use crate::asked::Named;
 use crate::guard::EXPORT_CSP;
 use crate::shelf::Reading;
-use crate::wire::{ArtifactList, ArtifactRef, CitedFact, Thread, ThreadTurn};
+use crate::wire::{ArtifactList, ArtifactRef, Thread, ThreadTurn};
 use crate::{App, Problem, Who};
 
 /// How long a PDF export waits for others of its team.
@@ -89,14 +89,12 @@ pub(crate) async fn fact(
     State(app): State<App>,
     who: Who,
     Named((run, id)): Named<(String, String)>,
-) -> Result<Json<CitedFact>, Problem> {
+) -> Result<Json<report::CitedFact>, Problem> {
     let reading = read(&app, &who, &run).await?;
     let consultation = &reading.consultation;
     let evidence = consultation.view.evidence();
     let none = || Problem::not_found("nothing in the evidence of this run is called that");
-    let found = evidence.and_then(|evidence| report::cited(evidence, &id)).ok_or_else(none)?;
-    let report::Cited { id, says, filed, accession, link, formula, inputs } = found;
-    Ok(Json(CitedFact { id, says, filed, accession, link, formula, inputs }))
+    evidence.and_then(|evidence| report::cited(evidence, &id)).map(Json).ok_or_else(none)
 }
 
 /// The memo, the scores or the receipt, as a file.

@@ -10,6 +10,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
+use moothall_core::ErrorCode;
 use moothall_core::access::Scope;
 use moothall_store::{RunFilter, Teams};
 use tokio::net::TcpListener;
@@ -18,6 +19,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
+use crate::caller::Needs;
 use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
     App, Guard, Problem, assets, caller, company, control, drafts, guard, openapi, pages, reading,
@@ -54,21 +56,6 @@ pub struct Route {
     pub path: &'static str,
     /// What whoever calls it must be allowed to do.
     pub needs: Needs,
-}
-
-/// What a caller must be allowed to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Nothing: anybody may know.
-    Nothing,
-    /// This, to what is common.
-    Scope(Scope),
-    /// This, to the run that the address names.
-    ScopeOnRun(Scope),
-    /// This, to the token that the address names.
-    ScopeOnToken(Scope),
-    /// This, to the server itself, which belongs to the team `local`.
-    ScopeOnServer(Scope),
 }
 
 /// All addresses of the API. The router is made of this and of nothing else.
@@ -148,7 +135,7 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         .fallback(assets::serve)
         .method_not_allowed_fallback(async || {
             let words = "this address does not take that method";
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", words)
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, words)
         })
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.answer_within))
@@ -192,12 +179,14 @@ async fn ready(State(app): State<App>) -> Response {
 }
 
 fn not_ready(words: &str) -> Response {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", words).retry_after(1).into_response()
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::NotReady, words)
+        .retry_after(1)
+        .into_response()
 }
 
 /// A request that panics must not take the server down, nor tell how it is made.
 fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!(target: "moothall::server", "a request panicked");
     let words = "something broke on the way";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", words).into_response()
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, words).into_response()
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use moothall_core::ErrorCode;
 use moothall_core::RunId;
 use moothall_engine::{Consultation, RunRecord};
 use moothall_store::RunRow;
@@ -67,8 +68,11 @@ async fn derive(app: &App, run_id: &RunId) -> Result<Reading, Problem> {
     let derived = tokio::task::spawn_blocking(derive).await;
     let derived = derived.map_err(|error| Problem::internal(&error))?;
     let none = || {
-        Problem::conflict("no-consultation", "only consultations have documents of this kind")
-            .with_hint("what a program did is in its snapshot and its events")
+        Problem::conflict(
+            ErrorCode::NoConsultation,
+            "only consultations have documents of this kind",
+        )
+        .with_hint("what a program did is in its snapshot and its events")
     };
     derived.ok_or_else(none)?.map_err(|error| Problem::internal(&error))
 }

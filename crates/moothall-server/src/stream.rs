@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use moothall_core::ErrorCode;
 use moothall_core::RunId;
 use moothall_core::access::Scope;
 use moothall_store::RunRow;
@@ -74,14 +75,19 @@ pub(crate) fn cursor(written: Option<&str>) -> Result<u64, Problem> {
 }
 
 fn bad_cursor() -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, "bad-cursor", "a cursor is the number of an event")
-        .with_hint("leave it out to begin at the first event")
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        ErrorCode::BadCursor,
+        "a cursor is the number of an event",
+    )
+    .with_hint("leave it out to begin at the first event")
 }
 
 /// The cursor is of another log: this run never had so many events.
 pub(crate) fn beyond_head(after: u64, row: &RunRow) -> Problem {
     let words = format!("the run has {} events, and the cursor is {after}", row.events);
-    Problem::conflict("cursor-beyond-head", words).with_hint("forget what you have and begin at 0")
+    Problem::conflict(ErrorCode::CursorBeyondHead, words)
+        .with_hint("forget what you have and begin at 0")
 }
 
 /// Frames from a cursor on, until the end of the run, of the server, or of the stream's age.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use moothall_core::ErrorCode;
 use moothall_core::access::TeamName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -62,7 +63,7 @@ impl TeamLimiter {
 pub(crate) fn busy() -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
-        "busy",
+        ErrorCode::Busy,
         "too many requests of this kind are in progress",
     )
     .with_hint("try again in a second")

@@ -1,3 +1,5 @@
+use moothall_core::ErrorCode;
+
 use super::*;
 
 const SOON: Duration = Duration::from_millis(50);
@@ -10,7 +12,7 @@ async fn team_at_its_limit_waits_while_others_are_served() {
     let first = limiter.acquire(&team("north"), SOON).await.unwrap();
     let _second = limiter.acquire(&team("north"), SOON).await.unwrap();
     let refused = limiter.acquire(&team("north"), SOON).await.unwrap_err();
-    assert_eq!((refused.status, refused.code.as_str()), (503, "busy"));
+    assert_eq!((refused.status, refused.code), (503, ErrorCode::Busy));
     let other = limiter.acquire(&team("south"), SOON).await.unwrap();
     // All places are taken now, whoever asks.
     assert!(limiter.acquire(&team("west"), SOON).await.is_err());

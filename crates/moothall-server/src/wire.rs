@@ -18,7 +18,7 @@ pub use self::drafts::{
 };
 pub use self::machine::{Doctor, EngineRow, KeyRow, RunsKept, Settings, WayAroundRow};
 pub use self::runs::{
-    ArtifactList, ArtifactRef, CitedFact, EventPage, RunList, RunSummary, Thread, ThreadTurn,
+    ArtifactList, ArtifactRef, EventPage, RunList, RunSummary, Thread, ThreadTurn,
 };
 pub use self::start::{
     Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun, Source, StartCode, StartConsult,

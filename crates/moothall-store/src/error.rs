@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use moothall_core::access::{TeamName, TokenId};
 use moothall_core::{EffectId, RunId, Sha256Hex};
+use sqlx::error::DatabaseError as _;
+use sqlx::postgres::PgDatabaseError;
+use sqlx::sqlite::SqliteError;
 
 use crate::RunState;
 
@@ -122,26 +125,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the same request may succeed if it is simply made again.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Busy(_) | Self::Unreachable(_) => true,
-            Self::RunExists(_)
-            | Self::UnknownRun(_)
-            | Self::TeamExists(_)
-            | Self::UnknownTeam(_)
-            | Self::TokenExists(_)
-            | Self::UnknownToken(_)
-            | Self::RunEnded { .. }
-            | Self::JournalConflict { .. }
-            | Self::Misfit(_)
-            | Self::TooLarge { .. }
-            | Self::Unsuitable { .. }
-            | Self::NewerFormat { .. }
-            | Self::NotADatabase { .. }
-            | Self::ForeignDatabase { .. }
-            | Self::Unreadable { .. }
-            | Self::Io(_)
-            | Self::Database(_) => false,
-        }
+        matches!(self, Self::Busy(_) | Self::Unreachable(_))
     }
 
     /// Whether the request would be refused however often it is made, and whatever is done about the
@@ -193,4 +177,42 @@ pub enum JournalMismatch {
     /// The same question, another answer.
     #[error("both answer the same request, but the results differ")]
     Result,
+}
+
+/// Tells apart what may pass by itself.
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        /// SQLite's result code for every kind of busy, without its extension.
+        const SQLITE_BUSY: i32 = 5;
+        /// Waited for a lock, or for a statement, longer than we do; a deadlock; too many connections.
+        const BUSY: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
+        /// The server ends, was ended, or is starting; or it stands by while another one takes over.
+        const AWAY: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
+        /// A text with the character NUL, or one that is too long for an index.
+        const UNFIT: [&str; 2] = ["22021", "54000"];
+        match (sqlite_code(&error), postgres_code(&error), &error) {
+            (Some(SQLITE_BUSY), ..) | (.., sqlx::Error::PoolTimedOut) => Self::Busy(error),
+            (_, Some(code), _) if BUSY.contains(&code) => Self::Busy(error),
+            (_, Some(code), _) if AWAY.contains(&code) => Self::Unreachable(error),
+            (_, Some(code), _) if UNFIT.contains(&code) => {
+                Self::Misfit("a text holds a character NUL, or is too long to be found again")
+            }
+            // A certificate that nobody vouches for does not become better.
+            (.., sqlx::Error::Io(cause)) if cause.kind() != io::ErrorKind::InvalidData => {
+                Self::Unreachable(error)
+            }
+            _ => Self::Database(error),
+        }
+    }
+}
+
+/// SQLite's result code without its extension.
+pub(crate) fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
+    let error = error.as_database_error()?.try_downcast_ref::<SqliteError>()?;
+    let code: i32 = error.code()?.parse().ok()?;
+    Some(code & 0xff)
+}
+
+fn postgres_code(error: &sqlx::Error) -> Option<&str> {
+    Some(error.as_database_error()?.try_downcast_ref::<PgDatabaseError>()?.code())
 }

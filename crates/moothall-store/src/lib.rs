@@ -12,9 +12,12 @@
 #![warn(missing_docs)]
 
 mod accounts;
+mod accounts_sql;
+mod admission;
 mod error;
 mod postgres;
 mod prepared;
+mod requests;
 mod rows;
 mod rules;
 mod sqlite;
@@ -34,3 +37,10 @@ pub use crate::store::{
     Terms, UnknownRunState, Wish,
 };
 pub use crate::wave::{Beginning, Begun};
+
+/// Milliseconds since 1970, as rows have them.
+pub fn now_ms() -> u64 {
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

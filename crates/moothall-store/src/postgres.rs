@@ -1,7 +1,6 @@
 //! The store in a PostgreSQL database.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,14 @@ use moothall_core::access::Excess;
 use moothall_core::consult::{Approval, Change};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
+use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use self::commit::{Calls, Reply, Request};
 use self::convoy::Convoy;
 use self::watch::Watch;
 use crate::prepared::Prepared;
+use crate::requests::common_requests;
 use crate::rows::{self, Record as _, is_a_record, to_sql};
 use crate::rules::{self, CANDIDATES};
 use crate::{
@@ -106,7 +107,7 @@ impl PgStore {
         sqlx::query_scalar("SHOW server_version")
             .fetch_one(&self.pool)
             .await
-            .map_err(database_error)
+            .map_err(StoreError::from)
     }
 
     /// Takes the right to drive a run; nothing where a process has it, on whatever machine.
@@ -155,11 +156,22 @@ impl PgStore {
             .bind(key(id)?)
             .bind(effects.as_deref())
             .fetch_all(&self.pool)
-            .await
-            .map_err(database_error)?;
+            .await?;
             self.or_unknown(id, rows).await
         };
         patiently(ask).await?.iter().map(rows::journal_entry).collect()
+    }
+
+    fn reads(&self) -> &PgPool {
+        &self.pool
+    }
+
+    fn writes(&self) -> &PgPool {
+        &self.pool
+    }
+
+    async fn begin_writing(&self) -> Result<Transaction<'_, Postgres>, StoreError> {
+        Ok(self.pool.begin().await?)
     }
 
     /// An empty answer means that there is nothing, or that there is no such run.
@@ -168,8 +180,7 @@ impl PgStore {
             sqlx::query("SELECT 1 FROM runs WHERE run_id = $1")
                 .bind(key(id)?)
                 .fetch_optional(&self.pool)
-                .await
-                .map_err(database_error)?
+                .await?
                 .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
         }
         Ok(rows)
@@ -237,8 +248,7 @@ async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<F
     let row = sqlx::query(statement)
         .bind(key(id)?)
         .fetch_optional(connection)
-        .await
-        .map_err(database_error)?
+        .await?
         .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
     Ok(Found {
         head: row.number("head")?,
@@ -261,41 +271,16 @@ fn ids_that_begin(prefix: &str) -> Option<(Uuid, Uuid)> {
 }
 
 impl Store for PgStore {
-    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            let mut transaction = self.pool.begin().await.map_err(database_error)?;
-            admit::make(&mut transaction, &run).await?;
-            transaction.commit().await.map_err(database_error)
-        })
-    }
+    common_requests!();
 
-    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
-        Box::pin(async move { admit::admit(&self.pool, &run, &terms).await })
-    }
-
-    fn change_cap(
-        &self,
-        id: &RunId,
-        cap: Option<MicroUsd>,
-        day_began_at_ms: u64,
-    ) -> StoreFuture<'_, Result<(), Excess>> {
-        let id = id.clone();
-        Box::pin(async move { admit::change_cap(&self.pool, &id, cap, day_began_at_ms).await })
-    }
-
-    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
-        let id = id.clone();
-        Box::pin(patiently(move || {
-            let id = id.clone();
-            async move {
-                let row =
-                    sqlx::query(concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = $1"))
-                        .bind(key(&id)?)
-                        .fetch_optional(&self.pool)
-                        .await
-                        .map_err(database_error)?;
-                row.as_ref().map(rows::run_row).transpose()
-            }
+    fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>> {
+        Box::pin(patiently(move || async move {
+            let row =
+                sqlx::query(concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = $1"))
+                    .bind(key(id)?)
+                    .fetch_optional(&self.pool)
+                    .await?;
+            row.as_ref().map(rows::run_row).transpose()
         }))
     }
 
@@ -312,24 +297,12 @@ impl Store for PgStore {
             .bind(i64::from(filter.limit))
             .bind(filter.teams.only())
             .fetch_all(&self.pool)
-            .await
-            .map_err(database_error)?;
+            .await?;
             rows.iter().map(rows::run_row).collect()
         })
     }
 
-    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
-        Box::pin(async move {
-            let count: i64 = sqlx::query_scalar("SELECT count(*) FROM runs WHERE state = $1")
-                .bind(state.as_str())
-                .fetch_one(&self.pool)
-                .await
-                .map_err(database_error)?;
-            rows::unsigned(count)
-        })
-    }
-
-    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
         let range = ids_that_begin(prefix);
         Box::pin(async move {
             let Some((first, last)) = range else { return Ok(RunMatch::None) };
@@ -343,60 +316,58 @@ impl Store for PgStore {
             .bind(i64::from(CANDIDATES))
             .bind(teams.only())
             .fetch_all(&self.pool)
-            .await
-            .map_err(database_error)?;
+            .await?;
             rules::run_match(&ids)
         })
     }
 
-    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
-        let id = id.clone();
+    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let request = Request { prepared: Prepared::new(commit)?, calls: None };
-            Ok(self.send(&id, request).await?.stored)
+            Ok(self.send(id, request).await?.stored)
         })
     }
 
-    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
-        let id = id.clone();
+    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
         Box::pin(async move {
             let Beginning { commit, effects, reserve } = beginning;
             let calls = Some(Calls { effects, reserve });
             let request = Request { prepared: Prepared::new(commit)?, calls };
-            Ok(self.send(&id, request).await?.begun)
+            Ok(self.send(id, request).await?.begun)
         })
     }
 
-    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
-        let id = id.clone();
-        Box::pin(async move { self.journal_of(&id, None).await })
+    fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
+        Box::pin(async move { self.journal_of(id, None).await })
     }
 
     fn answers<'a>(
         &'a self,
-        id: &RunId,
+        id: &'a RunId,
         effects: &'a [EffectId],
     ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
-        let id = id.clone();
         let effects = effects.iter().map(ToString::to_string).collect();
-        Box::pin(async move { self.journal_of(&id, Some(effects)).await })
+        Box::pin(async move { self.journal_of(id, Some(effects)).await })
     }
 
-    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
-        let id = id.clone();
+    fn events<'a>(
+        &'a self,
+        id: &'a RunId,
+        after: u64,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let ask = || async {
                 let rows = sqlx::query(
                     "SELECT seq, key, at_ms, body FROM events
                      WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
                 )
-                .bind(key(&id)?)
+                .bind(key(id)?)
                 .bind(i64::try_from(after).unwrap_or(i64::MAX))
                 .bind(i64::from(limit))
                 .fetch_all(&self.pool)
-                .await
-                .map_err(database_error)?;
-                self.or_unknown(&id, rows).await
+                .await?;
+                self.or_unknown(id, rows).await
             };
             patiently(ask).await?.iter().map(rows::stored_event).collect()
         })
@@ -409,8 +380,7 @@ impl Store for PgStore {
                 sqlx::query_as("SELECT run_id::text, head FROM runs WHERE run_id = ANY ($1)")
                     .bind(keys)
                     .fetch_all(&self.pool)
-                    .await
-                    .map_err(database_error)?;
+                    .await?;
             let head = |(id, head): &(String, i64)| Ok((rows::run_id(id)?, rows::unsigned(*head)?));
             rows.iter().map(head).collect()
         })
@@ -424,96 +394,71 @@ impl Store for PgStore {
         Box::pin(self.watch.movement(seen, look_again))
     }
 
-    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
-        let id = id.clone();
-        Box::pin(async move { patiently(|| artifacts::keep(&self.pool, &id, content)).await })
-    }
-
-    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
-        let (id, sha256) = (id.clone(), *sha256);
+    fn artifact<'a>(
+        &'a self,
+        id: &'a RunId,
+        sha256: &'a Sha256Hex,
+    ) -> StoreFuture<'a, Option<Vec<u8>>> {
         Box::pin(async move {
-            let found = patiently(|| artifacts::find(&self.pool, &id, &sha256)).await?;
+            let found = patiently(|| artifacts::find(&self.pool, id, sha256)).await?;
             if found.is_none() {
-                self.or_unknown(&id, Vec::new()).await?;
+                self.or_unknown(id, Vec::new()).await?;
             }
             Ok(found)
         })
     }
 
-    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { wishes::add(self, &id, wish).await })
+    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+        Box::pin(async move { wishes::add(self, id, wish).await })
     }
 
-    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { wishes::take_back(self, &id, wish).await })
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+        Box::pin(async move { wishes::take_back(self, id, wish).await })
     }
 
-    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
-        let id = id.clone();
-        Box::pin(async move { patiently(|| wishes::all(self, &id)).await })
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
+        Box::pin(async move { patiently(|| wishes::all(self, id)).await })
     }
 
     fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
         Box::pin(wishes::of(self, ids, wish))
     }
 
-    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
-        let id = id.clone();
+    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             rules::check_approval(&approval)?;
-            let mut transaction = self.pool.begin().await.map_err(database_error)?;
-            hold(&mut transaction, &id, Hold::Shared).await?;
+            let mut transaction = self.begin_writing().await?;
+            hold(&mut transaction, id, Hold::Shared).await?;
             sqlx::query(
                 "INSERT INTO approvals (run_id, move_id, approved_by, note, at_ms)
                  VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run_id, move_id) DO NOTHING",
             )
-            .bind(key(&id)?)
+            .bind(key(id)?)
             .bind(approval.move_id)
             .bind(approval.by)
             .bind(approval.note)
             .bind(to_sql(approval.at_ms)?)
             .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
-            transaction.commit().await.map_err(database_error)
+            .await?;
+            Ok(transaction.commit().await?)
         })
     }
 
-    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
-        let id = id.clone();
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT move_id, approved_by, note, at_ms FROM approvals
                  WHERE run_id = $1 ORDER BY move_id",
             )
-            .bind(key(&id)?)
+            .bind(key(id)?)
             .fetch_all(&self.pool)
-            .await
-            .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::approval).collect()
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::approval).collect()
         })
     }
 
-    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { changes::add(self, &id, &changes).await })
-    }
-
-    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
-        let id = id.clone();
-        Box::pin(async move { changes::all(self, &id).await })
-    }
-
-    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { changes::forget(self, &id).await })
-    }
-
-    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
-        let id = id.clone();
-        Box::pin(async move { space::run_bytes(&self.pool, &id).await })
+    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
+        Box::pin(async move { space::run_bytes(&self.pool, id).await })
     }
 
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
@@ -525,31 +470,7 @@ impl Store for PgStore {
     }
 }
 
-is_a_record!(PgRow, database_error);
-
-/// Tells apart what may pass by itself.
-fn database_error(error: sqlx::Error) -> StoreError {
-    /// Waited for a lock, or for a statement, longer than we do; a deadlock; too many connections.
-    const BUSY: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
-    /// The server ends, was ended, or is starting; or it stands by while another one takes over.
-    const AWAY: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
-    /// A text with the character NUL, or one that is too long for an index.
-    const UNFIT: [&str; 2] = ["22021", "54000"];
-    let code = error.as_database_error().and_then(|error| error.code());
-    match (code.as_deref(), &error) {
-        (Some(code), _) if BUSY.contains(&code) => StoreError::Busy(error),
-        (Some(code), _) if AWAY.contains(&code) => StoreError::Unreachable(error),
-        (Some(code), _) if UNFIT.contains(&code) => {
-            StoreError::Misfit("a text holds a character NUL, or is too long to be found again")
-        }
-        (None, sqlx::Error::PoolTimedOut) => StoreError::Busy(error),
-        // A certificate that nobody vouches for does not become better.
-        (None, sqlx::Error::Io(cause)) if cause.kind() != io::ErrorKind::InvalidData => {
-            StoreError::Unreachable(error)
-        }
-        _ => StoreError::Database(error),
-    }
-}
+is_a_record!(PgRow);
 
 #[cfg(test)]
 #[path = "postgres_tests.rs"]

@@ -25,22 +25,22 @@ pub(crate) trait Record {
 
 /// Rows of one database are records; the error is said in its own way.
 macro_rules! is_a_record {
-    ($row:ty, $error:path) => {
+    ($row:ty) => {
         impl crate::rows::Record for $row {
             fn text(&self, column: &str) -> Result<&str, crate::StoreError> {
-                sqlx::Row::try_get(self, column).map_err($error)
+                Ok(sqlx::Row::try_get(self, column)?)
             }
 
             fn optional_text(&self, column: &str) -> Result<Option<&str>, crate::StoreError> {
-                sqlx::Row::try_get(self, column).map_err($error)
+                Ok(sqlx::Row::try_get(self, column)?)
             }
 
             fn number(&self, column: &str) -> Result<i64, crate::StoreError> {
-                sqlx::Row::try_get(self, column).map_err($error)
+                Ok(sqlx::Row::try_get(self, column)?)
             }
 
             fn optional_number(&self, column: &str) -> Result<Option<i64>, crate::StoreError> {
-                sqlx::Row::try_get(self, column).map_err($error)
+                Ok(sqlx::Row::try_get(self, column)?)
             }
         }
     };
@@ -66,6 +66,17 @@ pub(crate) fn digest(text: &str) -> Result<Sha256Hex, StoreError> {
 
 pub(crate) fn run_id(text: &str) -> Result<RunId, StoreError> {
     text.parse().map_err(|error| StoreError::unreadable("run id", error))
+}
+
+/// The token of a run that was looked for.
+pub(crate) fn token_id(
+    run: &RunId,
+    found: Option<Option<String>>,
+) -> Result<Option<TokenId>, StoreError> {
+    let token = found.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
+    let parse =
+        |text: String| text.parse().map_err(|error| StoreError::unreadable("token id", error));
+    token.map(parse).transpose()
 }
 
 pub(crate) fn wish(row: &impl Record) -> Result<Wish, StoreError> {

@@ -6,8 +6,8 @@ use moothall_core::{MicroUsd, RunId, Sha256Hex};
 
 use crate::rows::{self, Record};
 use crate::{
-    MAX_ARTIFACT_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewToken, RunMatch,
-    StoreError, Terms,
+    MAX_ARTIFACT_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, NewToken,
+    RunMatch, StoreError, Terms,
 };
 
 /// How many candidates [`RunMatch::Several`] names.
@@ -17,6 +17,11 @@ pub(crate) const CANDIDATES: u32 = 10;
 pub(crate) fn check_key(terms: &Terms) -> Result<(), StoreError> {
     let bytes = terms.once.as_ref().map_or(0, |once| once.key.len());
     at_most("the key of a request", bytes, MAX_REQUEST_KEY_BYTES)
+}
+
+/// Refuses a run whose id was there already, so that no row was written.
+pub(crate) fn made(run: &NewRun, rows: u64) -> Result<(), StoreError> {
+    if rows == 0 { Err(StoreError::RunExists(run.run_id.clone())) } else { Ok(()) }
 }
 
 /// Refuses a token whose label is too long.

@@ -8,8 +8,10 @@ use moothall_core::access::Excess;
 use moothall_core::consult::{Approval, Change};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
+use sqlx::{Sqlite, Transaction};
 
 use crate::prepared::{Prepared, text};
+use crate::requests::common_requests;
 use crate::rows::{self, is_a_record, to_sql};
 use crate::rules::{self, CANDIDATES};
 use crate::{
@@ -77,7 +79,7 @@ impl SqliteStore {
         let options = open::options(path);
         Ok(Self {
             path: path.to_owned(),
-            writer: pool(1).connect_with(options.clone()).await.map_err(database_error)?,
+            writer: pool(1).connect_with(options.clone()).await?,
             readers: pool(READERS).connect_lazy_with(options.pragma("query_only", "ON")),
         })
     }
@@ -86,8 +88,8 @@ impl SqliteStore {
     /// keeping.
     pub async fn in_memory() -> Result<Self, StoreError> {
         // Every connection to memory has a database of its own, so there is exactly one.
-        let only = pool(1).connect_with(open::memory()).await.map_err(database_error)?;
-        let mut connection = only.acquire().await.map_err(database_error)?;
+        let only = pool(1).connect_with(open::memory()).await?;
+        let mut connection = only.acquire().await?;
         open::prepare_connection(Path::new(IN_MEMORY), &mut connection).await?;
         drop(connection);
         Ok(Self { path: PathBuf::from(IN_MEMORY), writer: only.clone(), readers: only })
@@ -119,6 +121,20 @@ impl SqliteStore {
         self.writer.close().await;
     }
 
+    fn reads(&self) -> &SqlitePool {
+        &self.readers
+    }
+
+    fn writes(&self) -> &SqlitePool {
+        &self.writer
+    }
+
+    /// A transaction that has the write lock from its beginning: one that begins by reading could find, when it wants to write, that
+    /// its view is out of date. Dropped before its end, it is rolled back.
+    async fn begin_writing(&self) -> Result<Transaction<'_, Sqlite>, StoreError> {
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
     /// An empty answer means that there is nothing, or that there is no such run.
     async fn or_unknown(
         &self,
@@ -129,8 +145,7 @@ impl SqliteStore {
             sqlx::query("SELECT 1 FROM runs WHERE run_id = ?")
                 .bind(id.as_str())
                 .fetch_optional(&self.readers)
-                .await
-                .map_err(database_error)?
+                .await?
                 .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
         }
         Ok(rows)
@@ -148,37 +163,14 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 }
 
 impl Store for SqliteStore {
-    fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            let mut transaction =
-                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
-            admit::make(&mut transaction, &run).await?;
-            transaction.commit().await.map_err(database_error)
-        })
-    }
+    common_requests!();
 
-    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
-        Box::pin(async move { admit::admit(&self.writer, &run, &terms).await })
-    }
-
-    fn change_cap(
-        &self,
-        id: &RunId,
-        cap: Option<MicroUsd>,
-        day_began_at_ms: u64,
-    ) -> StoreFuture<'_, Result<(), Excess>> {
-        let id = id.clone();
-        Box::pin(async move { admit::change_cap(&self.writer, &id, cap, day_began_at_ms).await })
-    }
-
-    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
-        let id = id.clone();
+    fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>> {
         Box::pin(async move {
             let row = sqlx::query("SELECT * FROM runs WHERE run_id = ?")
                 .bind(id.as_str())
                 .fetch_optional(&self.readers)
-                .await
-                .map_err(database_error)?;
+                .await?;
             row.as_ref().map(rows::run_row).transpose()
         })
     }
@@ -193,25 +185,12 @@ impl Store for SqliteStore {
             .bind(i64::from(filter.limit))
             .bind(filter.teams.only())
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
+            .await?;
             rows.iter().map(rows::run_row).collect()
         })
     }
 
-    fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
-        Box::pin(async move {
-            let count: i64 = sqlx::query_scalar("SELECT count(*) FROM runs WHERE state = ?")
-                .bind(state.as_str())
-                .fetch_one(&self.readers)
-                .await
-                .map_err(database_error)?;
-            rows::unsigned(count)
-        })
-    }
-
-    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
-        let prefix = prefix.to_owned();
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
         Box::pin(async move {
             // A range instead of `LIKE`: no character is special, and the index is used. Ids hold
             // digits, a to f and dashes, all of which sort before `g`.
@@ -224,41 +203,33 @@ impl Store for SqliteStore {
             .bind(i64::from(CANDIDATES))
             .bind(teams.only())
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
+            .await?;
             rules::run_match(&ids)
         })
     }
 
-    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
-        let id = id.clone();
+    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let prepared = Prepared::new(commit)?;
-            // The write lock first: a transaction that begins by reading could find, when it wants
-            // to write, that its view is out of date. Dropped before its end, it is rolled back.
-            let mut transaction =
-                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
-            let stored = commit::write(&mut transaction, &id, &prepared).await?;
-            transaction.commit().await.map_err(database_error)?;
+            let mut transaction = self.begin_writing().await?;
+            let stored = commit::write(&mut transaction, id, &prepared).await?;
+            transaction.commit().await?;
             Ok(stored)
         })
     }
 
-    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
-        let id = id.clone();
+    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
         Box::pin(async move {
             let Beginning { commit, effects, reserve } = beginning;
             let prepared = Prepared::new(commit)?;
-            let mut transaction =
-                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
-            let begun = wave::begin(&mut transaction, &id, &prepared, &effects, &reserve).await?;
-            transaction.commit().await.map_err(database_error)?;
+            let mut transaction = self.begin_writing().await?;
+            let begun = wave::begin(&mut transaction, id, &prepared, &effects, &reserve).await?;
+            transaction.commit().await?;
             Ok(begun)
         })
     }
 
-    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
-        let id = id.clone();
+    fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT effect_id, request_sha256, latency_ms, tries, result
@@ -266,18 +237,16 @@ impl Store for SqliteStore {
             )
             .bind(id.as_str())
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::journal_entry).collect()
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::journal_entry).collect()
         })
     }
 
     fn answers<'a>(
         &'a self,
-        id: &RunId,
+        id: &'a RunId,
         effects: &'a [EffectId],
     ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
-        let id = id.clone();
         Box::pin(async move {
             let wanted = serde_json::json!(effects).to_string();
             let rows = sqlx::query(
@@ -288,14 +257,17 @@ impl Store for SqliteStore {
             .bind(id.as_str())
             .bind(wanted)
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::journal_entry).collect()
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::journal_entry).collect()
         })
     }
 
-    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
-        let id = id.clone();
+    fn events<'a>(
+        &'a self,
+        id: &'a RunId,
+        after: u64,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT seq, key, at_ms, body FROM events JOIN runs USING (run)
@@ -305,9 +277,8 @@ impl Store for SqliteStore {
             .bind(i64::try_from(after).unwrap_or(i64::MAX))
             .bind(i64::from(limit))
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::stored_event).collect()
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::stored_event).collect()
         })
     }
 
@@ -320,8 +291,7 @@ impl Store for SqliteStore {
             )
             .bind(ids)
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
+            .await?;
             let head = |(id, head): &(String, i64)| {
                 Ok((rows::run_id(id)?, u64::try_from(*head).unwrap_or_default()))
             };
@@ -329,36 +299,31 @@ impl Store for SqliteStore {
         })
     }
 
-    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
-        let id = id.clone();
-        Box::pin(async move { artifacts::keep(&self.writer, &id, content).await })
-    }
-
-    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
-        let (id, sha256) = (id.clone(), *sha256);
+    fn artifact<'a>(
+        &'a self,
+        id: &'a RunId,
+        sha256: &'a Sha256Hex,
+    ) -> StoreFuture<'a, Option<Vec<u8>>> {
         Box::pin(async move {
-            let found = artifacts::find(&self.readers, &id, &sha256).await?;
+            let found = artifacts::find(&self.readers, id, sha256).await?;
             if found.is_none() {
-                self.or_unknown(&id, Vec::new()).await?;
+                self.or_unknown(id, Vec::new()).await?;
             }
             Ok(found)
         })
     }
 
-    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
-        let id = id.clone();
+    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let mut transaction =
-                self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+            let mut transaction = self.begin_writing().await?;
             let row = sqlx::query("SELECT state FROM runs WHERE run_id = ?")
                 .bind(id.as_str())
                 .fetch_optional(&mut *transaction)
-                .await
-                .map_err(database_error)?
+                .await?
                 .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
             let state = rows::run_state(&row)?;
             if state.is_terminal() {
-                return Err(StoreError::RunEnded { run_id: id, state });
+                return Err(StoreError::RunEnded { run_id: id.clone(), state });
             }
             sqlx::query(
                 "INSERT INTO wishes (run, wish) SELECT run, ? FROM runs WHERE run_id = ?
@@ -367,14 +332,12 @@ impl Store for SqliteStore {
             .bind(wish.as_str())
             .bind(id.as_str())
             .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
-            transaction.commit().await.map_err(database_error)
+            .await?;
+            Ok(transaction.commit().await?)
         })
     }
 
-    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
-        let id = id.clone();
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let done = sqlx::query(
                 "DELETE FROM wishes
@@ -383,25 +346,22 @@ impl Store for SqliteStore {
             .bind(wish.as_str())
             .bind(id.as_str())
             .execute(&self.writer)
-            .await
-            .map_err(database_error)?;
+            .await?;
             if done.rows_affected() == 0 {
-                self.or_unknown(&id, Vec::new()).await?;
+                self.or_unknown(id, Vec::new()).await?;
             }
             Ok(())
         })
     }
 
-    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
-        let id = id.clone();
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
         Box::pin(async move {
             let rows =
                 sqlx::query("SELECT wish FROM wishes JOIN runs USING (run) WHERE run_id = ?")
                     .bind(id.as_str())
                     .fetch_all(&self.readers)
-                    .await
-                    .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::wish).collect()
+                    .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::wish).collect()
         })
     }
 
@@ -414,14 +374,12 @@ impl Store for SqliteStore {
             .bind(text("the ids", &ids)?)
             .bind(wish.as_str())
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
+            .await?;
             found.iter().map(|id| rows::run_id(id)).collect()
         })
     }
 
-    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
-        let id = id.clone();
+    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             rules::check_approval(&approval)?;
             let done = sqlx::query(
@@ -435,17 +393,15 @@ impl Store for SqliteStore {
             .bind(to_sql(approval.at_ms)?)
             .bind(id.as_str())
             .execute(&self.writer)
-            .await
-            .map_err(database_error)?;
+            .await?;
             if done.rows_affected() == 0 {
-                self.or_unknown(&id, Vec::new()).await?;
+                self.or_unknown(id, Vec::new()).await?;
             }
             Ok(())
         })
     }
 
-    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
-        let id = id.clone();
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT move_id, approved_by, note, at_ms FROM approvals JOIN runs USING (run)
@@ -453,30 +409,13 @@ impl Store for SqliteStore {
             )
             .bind(id.as_str())
             .fetch_all(&self.readers)
-            .await
-            .map_err(database_error)?;
-            self.or_unknown(&id, rows).await?.iter().map(rows::approval).collect()
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::approval).collect()
         })
     }
 
-    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { changes::add(self, &id, &changes).await })
-    }
-
-    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
-        let id = id.clone();
-        Box::pin(async move { changes::all(self, &id).await })
-    }
-
-    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
-        let id = id.clone();
-        Box::pin(async move { changes::forget(self, &id).await })
-    }
-
-    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
-        let id = id.clone();
-        Box::pin(async move { space::run_bytes(&self.readers, &id).await })
+    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
+        Box::pin(async move { space::run_bytes(&self.readers, id).await })
     }
 
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
@@ -488,22 +427,7 @@ impl Store for SqliteStore {
     }
 }
 
-is_a_record!(SqliteRow, database_error);
-
-/// Tells apart what may pass by itself.
-fn database_error(error: sqlx::Error) -> StoreError {
-    const SQLITE_BUSY: i32 = 5;
-    match (primary_code(&error), &error) {
-        (Some(SQLITE_BUSY), _) | (None, sqlx::Error::PoolTimedOut) => StoreError::Busy(error),
-        _ => StoreError::Database(error),
-    }
-}
-
-/// SQLite's result code without its extension, such as 5 for every kind of busy.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
-}
+is_a_record!(SqliteRow);
 
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]

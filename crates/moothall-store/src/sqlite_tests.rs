@@ -11,6 +11,6 @@ async fn a_store_that_others_write_to_is_busy_and_may_be_asked_again() {
     let _held = holder.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let impatient = open::options(&path).busy_timeout(Duration::ZERO);
     let mut other = impatient.connect().await.unwrap();
-    let error = database_error(other.begin_with("BEGIN IMMEDIATE").await.unwrap_err());
+    let error = StoreError::from(other.begin_with("BEGIN IMMEDIATE").await.unwrap_err());
     assert!(matches!(error, StoreError::Busy(_)) && error.is_retryable(), "{error:?}");
 }

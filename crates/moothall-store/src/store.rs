@@ -64,15 +64,15 @@ pub trait Store: Debug + Send + Sync {
     /// why not where it does not fit. The day began at `day_began_at_ms`, as for [`Terms`].
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
-    fn change_cap(
-        &self,
-        id: &RunId,
+    fn change_cap<'a>(
+        &'a self,
+        id: &'a RunId,
         cap: Option<MicroUsd>,
         day_began_at_ms: u64,
-    ) -> StoreFuture<'_, Result<(), Excess>>;
+    ) -> StoreFuture<'a, Result<(), Excess>>;
 
     /// One run.
-    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>>;
+    fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>>;
 
     /// Runs, the newest first.
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
@@ -82,7 +82,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Finds the run of these teams that a person means by the beginning of an id. Runs of others do
     /// not make it ambiguous.
-    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch>;
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch>;
 
     /// Writes what one step of a run brought, and returns the events that were new.
     ///
@@ -92,26 +92,26 @@ pub trait Store: Debug + Send + Sync {
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::JournalConflict`],
     /// [`StoreError::RunEnded`], [`StoreError::Misfit`] where the commit breaks a rule that
     /// [`Commit`] states, [`StoreError::TooLarge`].
-    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>>;
+    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>>;
 
     /// Publishes what happened until now and takes room in the run's budget for the calls that
     /// follow, as one transaction; of several workers that do so at once, each sees what the others
     /// have. Nothing is reserved where somebody left a wish, or where one of the calls is answered.
     ///
     /// Errors: those of [`Self::commit`]; [`StoreError::RunEnded`] also where nothing is new.
-    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun>;
+    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun>;
 
     /// Everything that was answered in a run.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>>;
+    fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>>;
 
     /// What was answered to these effects of a run; who has no answer yet is left out.
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn answers<'a>(
         &'a self,
-        id: &RunId,
+        id: &'a RunId,
         effects: &'a [EffectId],
     ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
         let journal = self.journal(id);
@@ -126,7 +126,12 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was
     /// deleted.
-    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>>;
+    fn events<'a>(
+        &'a self,
+        id: &'a RunId,
+        after: u64,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<StoredEvent>>;
 
     /// How many events each of these runs has; a run that does not exist is left out. It is asked
     /// several times a second, by whoever follows runs that another process may drive.
@@ -152,29 +157,33 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`], [`StoreError::RunEnded`] where
     /// it is not there already.
-    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex>;
+    fn keep_artifact<'a>(&'a self, id: &'a RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex>;
 
     /// The bytes of a file that was kept. They have this hash, whatever happened to the disk.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::Unreadable`] where they are not what they
     /// were.
-    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>>;
+    fn artifact<'a>(
+        &'a self,
+        id: &'a RunId,
+        sha256: &'a Sha256Hex,
+    ) -> StoreFuture<'a, Option<Vec<u8>>>;
 
     /// Leaves a wish for whoever drives the run. To leave it twice is to leave it once.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
-    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()>;
+    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()>;
 
     /// Takes a wish back, such as [`Wish::Pause`] when a person lets the run go on. It is fine if
     /// there is none.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()>;
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()>;
 
     /// The wishes that were left and not taken back.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>>;
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>>;
 
     /// Those of these runs that somebody left this wish for. It is asked several times a second, by
     /// whoever drives many runs.
@@ -184,34 +193,34 @@ pub trait Store: Debug + Send + Sync {
     /// end: it changes how the moves are ranked, not what happened.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
-    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()>;
+    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()>;
 
     /// The words that were kept, by move.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>>;
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>>;
 
     /// Keeps what a person wants changed in the moves, behind what was said before; all of it or
     /// nothing. The run hears of it when it goes on.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
-    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()>;
+    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<Change>) -> StoreFuture<'a, ()>;
 
     /// The changes that were kept, in the order in which they came.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>>;
+    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Change>>;
 
     /// Takes all changes back. It is fine if there are none.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()>;
+    fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()>;
 
     /// How many bytes a run holds: its input and outcome, its journal, its events and its files. What
     /// they take on the disk is a little more.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64>;
+    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64>;
 
     /// Removes runs and everything that belongs to them: all of them, or none. It is fine if there is
     /// none. A store that owns its file overwrites the content.

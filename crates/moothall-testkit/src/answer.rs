@@ -17,7 +17,7 @@ use crate::{
     problem::Problem,
     reply::{Stop, Usage, tokens},
     stats::Bill,
-    wire::Wire,
+    wire::{Wire, write_json},
 };
 use http::{Head, Length};
 use stream::EventStream;
@@ -119,15 +119,6 @@ pub(crate) fn refusal(
         drip: None,
         ending: Ending::KeepAlive,
         bill: None,
-    }
-}
-
-/// Appends a value as JSON.
-pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Plain structs into memory do not fail. If they ever do, the error spoils the body and so
-    // names itself in the test that reads it.
-    if let Err(error) = serde_json::to_writer(&mut *out, value) {
-        out.extend_from_slice(error.to_string().as_bytes());
     }
 }
 

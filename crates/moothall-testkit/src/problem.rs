@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::{answer::write_json, wire::Wire};
+use crate::wire::{Wire, write_json};
 
 /// Why a call gets an error instead of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The three wires, told apart by the path of a request.
 
+use serde::Serialize;
+
 /// The protocol that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wire {
@@ -38,5 +40,14 @@ impl Wire {
         } else {
             None
         }
+    }
+}
+
+/// Appends a value as JSON.
+pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
+    // Plain structs into memory do not fail. If they ever do, the error spoils the body and so
+    // names itself in the test that reads it.
+    if let Err(error) = serde_json::to_writer(&mut *out, value) {
+        out.extend_from_slice(error.to_string().as_bytes());
     }
 }

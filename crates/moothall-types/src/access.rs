@@ -11,6 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::ErrorCode;
 use serde::{Deserialize, Serialize};
 
 pub use self::limits::{Excess, InUse, Limits, Pace, Wait, admit};
@@ -218,15 +219,15 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A word for programs.
-    pub fn code(self) -> &'static str {
+    /// Its name for programs.
+    pub fn code(self) -> ErrorCode {
         match self {
-            Self::SignInFirst => "sign-in-first",
-            Self::UnknownCredential => "unknown-credential",
-            Self::ExpiredCredential => "expired-credential",
-            Self::RevokedCredential => "revoked-credential",
-            Self::ScopeMissing(_) => "scope-missing",
-            Self::NotThere => "not-found",
+            Self::SignInFirst => ErrorCode::SignInFirst,
+            Self::UnknownCredential => ErrorCode::UnknownCredential,
+            Self::ExpiredCredential => ErrorCode::ExpiredCredential,
+            Self::RevokedCredential => ErrorCode::RevokedCredential,
+            Self::ScopeMissing(_) => ErrorCode::ScopeMissing,
+            Self::NotThere => ErrorCode::NotFound,
         }
     }
 

@@ -24,6 +24,19 @@ pub struct Finding {
     pub evidence: Vec<String>,
 }
 
+impl Finding {
+    /// A finding that rests on nothing but what it says.
+    pub fn new(
+        rule: &'static str,
+        severity: Severity,
+        subject: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        let (rule, subject, message) = (RuleId::new(rule), subject.into(), message.into());
+        Self { rule, severity, subject, message, evidence: Vec::new() }
+    }
+}
+
 /// The name of a rule: an area and a rule joined by a dot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

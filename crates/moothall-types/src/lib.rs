@@ -6,6 +6,8 @@
 
 pub mod access;
 mod canonical;
+mod causes;
+mod error_code;
 pub mod fenced;
 mod finding;
 mod hash;
@@ -18,6 +20,8 @@ pub mod text;
 mod tokens;
 
 pub use crate::canonical::{NotCanonical, canonical_json};
+pub use crate::causes::{causes, with_causes};
+pub use crate::error_code::ErrorCode;
 pub use crate::finding::{Finding, RuleId, Severity, Verdict};
 pub use crate::hash::Sha256Hex;
 pub use crate::id::{EffectId, InvalidId, RunId};

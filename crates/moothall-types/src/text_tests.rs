@@ -35,3 +35,49 @@ fn fills_every_place_once_and_never_searches_what_was_filled_in() {
     let filled = fill(template, &[("a", "{{b}}"), ("b", "{{a}}}}")]);
     assert_eq!(filled, "{{b}} and {{a}}}}, {{b}};  { {{");
 }
+
+#[test]
+fn the_table_of_hidden_characters_is_in_order_and_says_what_it_holds() {
+    let mut before = '\0';
+    for (first, last, kind) in HIDDEN {
+        assert!(before < *first && first <= last, "{first:?}");
+        assert_eq!((hidden_kind(*first), hidden_kind(*last)), (Some(*kind), Some(*kind)));
+        before = *last;
+    }
+    for c in ['\0', 'a', '\u{ac}', '\u{ae}', '\u{2027}', '\u{e1000}', char::MAX] {
+        assert_eq!(hidden_kind(c), None, "{c:?}");
+    }
+}
+
+#[test]
+fn no_character_that_is_shown_drives_a_terminal_hides_or_turns() {
+    for c in ('\0'..=char::MAX).filter(|c| is_hidden(*c)) {
+        let (text, line) = (shown(&format!("a{c}b")), shown_line(&format!("a{c}b")));
+        assert!(["ab", "a\u{fffd}b"].contains(&line.as_str()), "{c:?}: {line:?}");
+        match c {
+            '\n' | '\t' => assert_eq!(text, format!("a{c}b")),
+            _ => assert_eq!(text, line),
+        }
+        // Whitespace separates words; the rest is left out.
+        assert!(["ab", "a b"].contains(&one_line(&format!("a{c}b"), 9).as_str()), "{c:?}");
+    }
+    assert_eq!(shown("👩\u{200d}💻 co\u{ad}op ❤\u{fe0f}"), "👩💻 coop ❤\u{fe0f}");
+}
+
+#[test]
+fn escape_sequences_of_a_model_lose_their_power_and_text_stays() {
+    let said = "a\tb\nc\u{1b}[2J \u{9b}1m \u{7}\r\u{8}\u{7f}ä…";
+    assert_eq!(shown(said), "a\tb\nc\u{fffd}[2J \u{fffd}1m \u{fffd}\u{fffd}\u{fffd}\u{fffd}ä…");
+}
+
+#[test]
+fn text_inside_a_line_cannot_begin_another() {
+    assert_eq!(shown_line("m\nerror: x\r\u{85}\ty"), "m\u{fffd}error: x\u{fffd}\u{fffd}\u{fffd}y");
+}
+
+#[test]
+fn escaped_text_spells_out_what_cannot_be_seen() {
+    let said = "a\x1b[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\tg\nh\u{fe0f}";
+    assert_eq!(escaped(said), "a\\u{1b}[2Jb\\u{d}c\\u{202e}d\\u{200b}e\\u{9b}f\tg\\u{a}h\\u{fe0f}");
+    assert_eq!(escaped_lines("a\nb\x07\n"), "a\nb\\u{7}\n");
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 
 use super::error::DraftError;
-use super::journal::Head;
+use super::head::Head;
 
 /// A record that a journal must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::error::DraftError;
-use super::journal::Head;
+use super::head::Head;
 
 const NAME: &str = "moothall-audit";
 /// Begins the line of a note that names the note before it; older notes have no such line.

@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::DraftStore;
 use super::check_cache::Memory;
 use super::error::DraftError;
-use super::submit::{Owned, Prepared, difference};
+use super::prepared::{Owned, Prepared, difference};
+use super::workspace::TreeFile;
 
 /// How much of a check's output whoever submitted is shown.
 const MAX_OUTPUT_BYTES: usize = 4_000;
@@ -61,12 +62,6 @@ pub(super) struct Found {
     pub(super) looked: Looked,
     pub(super) checks: Vec<CheckReport>,
     pub(super) doubts: Vec<Doubt>,
-}
-
-/// A file of the tree that a check runs on.
-pub(super) struct TreeFile {
-    pub(super) bytes: Vec<u8>,
-    pub(super) executable: bool,
 }
 
 impl DraftStore {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use moothall_core::drafts::spelled_out;
+use moothall_core::text::escaped;
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
 
 /// Characters of a line that are shown.
@@ -145,7 +145,7 @@ fn parts<'a>(
         left -= shown.chars().count();
         let cut = shown.len() < text.len();
         if !shown.is_empty() {
-            parts.push(Part { text: spelled_out(&shown), changed });
+            parts.push(Part { text: escaped(&shown), changed });
         }
         if cut {
             return (parts, true);

@@ -6,7 +6,7 @@ use moothall_core::drafts::{
 };
 use moothall_core::gate::merge;
 
-use super::error::DraftError;
+use super::error::{DraftError, FileFault, OldTextFault};
 use super::{Caller, DraftStore, Inner, random};
 
 /// What is expected of the file for which a draft is requested.
@@ -74,20 +74,15 @@ impl DraftStore {
                     (Some(FileState { sha256, executable }), file.bytes)
                 }
                 None if existing == Existing::Must => {
-                    return Err(DraftError::File {
-                        path: path.to_string(),
-                        why: "there is no such file",
-                    });
+                    return Err(DraftError::file(&path, FileFault::Missing));
                 }
                 None => {
                     RelPath::parse_new(path.as_str())?;
                     (None, Vec::new())
                 }
             };
-            let text = String::from_utf8(bytes).map_err(|_| DraftError::File {
-                path: path.to_string(),
-                why: "it is not UTF-8 text, and only text can be drafted",
-            })?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| DraftError::file(&path, FileFault::NotText))?;
             let id = random().map_err(DraftError::io("no handle can be made"))?;
             let id = DraftId::new(id);
             store.tell(inner, caller, Command::Request { id, task, path, base })?;
@@ -129,17 +124,12 @@ impl DraftStore {
             let draft = store.readable(inner, caller, id)?;
             store.writable(&draft)?;
             let Some(file) = store.workspace.read(&draft.path)? else {
-                return Err(DraftError::File {
-                    path: draft.path.to_string(),
-                    why: "it was deleted, and a draft does not bring it back",
-                });
+                return Err(DraftError::file(&draft.path, FileFault::Deleted));
             };
             let executable = file.executable();
             let text = |bytes: Vec<u8>| {
-                String::from_utf8(bytes).map_err(|_| DraftError::File {
-                    path: draft.path.to_string(),
-                    why: "it is not UTF-8 text, and only text can be merged",
-                })
+                String::from_utf8(bytes)
+                    .map_err(|_| DraftError::file(&draft.path, FileFault::NotText))
             };
             let theirs = text(file.bytes)?;
             let merged = match draft.change.file {
@@ -236,7 +226,7 @@ impl DraftStore {
                 let taken =
                     |one: &Draft| one.state.is_open() && one.id != draft.id && one.path == to;
                 if self.workspace.read(&to)?.is_some() || inner.drafts.all().any(taken) {
-                    return Err(DraftError::File { path: to.to_string(), why: "it exists" });
+                    return Err(DraftError::file(&to, FileFault::Exists));
                 }
                 change.rename_to = (to != draft.path).then_some(to);
                 None
@@ -263,10 +253,9 @@ impl DraftStore {
     }
 }
 
-fn replaced(text: &str, old: &str, new: &str) -> Result<String, DraftError> {
-    let refused = |words: &str| Err(DraftError::Input(words.to_owned()));
+fn replaced(text: &str, old: &str, new: &str) -> Result<String, OldTextFault> {
     if old.is_empty() {
-        return refused("the old text is empty");
+        return Err(OldTextFault::Empty);
     }
     // Overlapping matches count: `aa` stands in `aaa` twice.
     let first = text.find(old);
@@ -275,7 +264,7 @@ fn replaced(text: &str, old: &str, new: &str) -> Result<String, DraftError> {
         (Some(at), Some(same)) if at == same => {
             Ok(format!("{}{new}{}", &text[..at], &text[at + old.len()..]))
         }
-        (Some(_), _) => refused("the old text stands there more than once: give more of it"),
-        (None, _) => refused("the old text does not stand in the draft"),
+        (Some(_), _) => Err(OldTextFault::Repeated),
+        (None, _) => Err(OldTextFault::Missing),
     }
 }

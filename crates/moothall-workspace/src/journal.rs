@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::anchor::AnchorWriter;
 use super::checkpoints::Signer;
 use super::error::DraftError;
+use super::head::Head;
 use super::{LOCK_WAIT, Point, Reached};
 
 /// Bytes after which a file is closed and the next one begun.
@@ -34,21 +35,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 const MAX_LINE: u64 = 64 << 20;
 /// `,"hash":"` and 64 digits and `"}`.
 const TAIL: usize = 9 + 64 + 2;
-
-/// Where a chain stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// The number of the last record; 0 where there is none.
-    pub seq: u64,
-    /// Its hash; that of nothing where there is none.
-    pub hash: Sha256Hex,
-}
-
-impl Head {
-    pub(super) fn start() -> Self {
-        Self { seq: 0, hash: Sha256Hex::of(b"") }
-    }
-}
 
 /// Where the journal stands in its files, right after one of its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,9 +14,11 @@ mod confined_open;
 mod difference;
 mod editing;
 mod error;
+mod head;
 mod journal;
 mod notifications;
 mod policy_files;
+mod prepared;
 mod reviewing;
 mod snapshot;
 mod submit;
@@ -48,8 +50,9 @@ pub use self::checks::{CheckReport, Checker, Reviewer};
 pub use self::confined_open::{Mounts, open as open_confined};
 pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
 pub use self::editing::{Edit, Existing};
-pub use self::error::DraftError;
-pub use self::journal::{Head, Line};
+pub use self::error::{DraftError, FileFault, OldTextFault};
+pub use self::head::Head;
+pub use self::journal::Line;
 pub use self::notifications::{Heard, Told};
 pub use self::policy_files::policy_layers;
 pub use self::submit::{Judged, ShownFile, Submitted, today};
@@ -477,8 +480,7 @@ impl DraftStore {
         if !self.policy.denies(path) {
             return Ok(());
         }
-        let why = "the policy lets workers neither read nor change it";
-        Err(DraftError::File { path: path.to_string(), why })
+        Err(DraftError::file(path, FileFault::Denied))
     }
 
     fn known(&self, inner: &Inner, id: DraftId) -> Result<Draft, DraftError> {

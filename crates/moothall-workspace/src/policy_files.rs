@@ -9,7 +9,7 @@ use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Event, RelPath, VIEW};
 use moothall_core::gate::{Layer, LayerName, Policy};
 
-use super::error::DraftError;
+use super::error::{DraftError, FileFault};
 use super::workspace::Workspace;
 use super::{Caller, DraftStore, Options};
 
@@ -60,7 +60,7 @@ fn contract(workspace: &Path) -> Result<Option<String>, DraftError> {
     let Some(file) = Workspace::open(workspace, MAX_CONTRACT_BYTES)?.read(&path)? else {
         return Ok(None);
     };
-    let no_text = |_| DraftError::File { path: path.to_string(), why: "it is not UTF-8 text" };
+    let no_text = |_| DraftError::file(path, FileFault::NotText);
     String::from_utf8(file.bytes).map(Some).map_err(no_text)
 }
 

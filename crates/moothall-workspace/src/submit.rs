@@ -1,23 +1,22 @@
 //! Showing drafts to the gate.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
     Command, Draft, DraftId, Event, FileState, JudgedFinding, MAX_TEXT_CHARS, Principal, Refusal,
-    RelPath, State, Submission, decide,
+    State, Submission, decide,
 };
 use moothall_core::gate::reviewer::Doubt;
 use moothall_core::gate::{
     Action, Comparison, Content, FileChange, Finding, FingerprintKey, LineStats, Looked, Policy,
-    Rule, Surroundings, Today, Verdict, judge_until, unified,
+    Rule, Surroundings, Today, Verdict, judge_until,
 };
 
 use super::checks::{CheckReport, Found};
 use super::error::DraftError;
+use super::prepared::{Owned, Prepared, difference, text};
 use super::{Caller, DAY_MS, DraftStore, Inner, policy_files};
 
 /// How often drafts are judged again because they changed meanwhile.
@@ -54,26 +53,6 @@ pub struct ShownFile {
     pub base: Option<String>,
     /// The file after.
     pub after: Option<String>,
-}
-
-/// The contents of one draft, owned so that a thread can have them.
-#[derive(Debug, Clone)]
-pub(super) struct Owned {
-    pub(super) path: RelPath,
-    pub(super) rename_to: Option<RelPath>,
-    pub(super) base: Option<(Vec<u8>, bool)>,
-    pub(super) after: Option<(Vec<u8>, bool)>,
-    origin: Option<(Vec<u8>, bool)>,
-    twins: Vec<String>,
-    ignored: bool,
-    below_head: bool,
-}
-
-/// Drafts as they were read under the lock, to be judged without it: others need not wait for that.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) seal: Sha256Hex,
-    pub(super) files: Arc<Vec<Owned>>,
 }
 
 impl DraftStore {
@@ -423,10 +402,6 @@ fn judge_in_time(
 }
 
 /// The text of one side of a draft; empty where there is no file.
-fn text(side: &Option<(Vec<u8>, bool)>) -> Cow<'_, str> {
-    side.as_ref().map_or(Cow::Borrowed(""), |(bytes, _)| String::from_utf8_lossy(bytes))
-}
-
 /// The lines of all files together.
 fn lines(files: &[Owned]) -> LineStats {
     let mut stats = LineStats::default();
@@ -438,12 +413,6 @@ fn lines(files: &[Owned]) -> LineStats {
 
 fn differences(files: &[Owned]) -> String {
     files.iter().map(difference).collect()
-}
-
-/// The difference of one file.
-pub(super) fn difference(file: &Owned) -> String {
-    let name = file.rename_to.as_ref().unwrap_or(&file.path);
-    unified(name.as_str(), &text(&file.base), &text(&file.after))
 }
 
 fn side(side: &Option<(Vec<u8>, bool)>) -> Option<Content<'_>> {

@@ -6,8 +6,8 @@ use moothall_core::drafts::{PathFault, RelPath, VIEW};
 use moothall_core::gate::{Check, Policy};
 use rustix::fs::{self as sys, AtFlags, FileType};
 
-use super::checks::TreeFile;
 use super::error::DraftError;
+use super::workspace::TreeFile;
 use super::workspace::Workspace;
 
 /// The most files and bytes that are handed to a sandbox, and the most names that are looked at.

@@ -11,8 +11,9 @@ use moothall_core::drafts::{Drafts, Event};
 use super::anchor::Anchor;
 use super::checkpoints::{Checkpoint, Signer};
 use super::error::DraftError;
+use super::head::Head;
 use super::journal::{
-    CHECKPOINT_EVERY, Head, Line, Locked, damaged, file, is_altered, read_from, read_line,
+    CHECKPOINT_EVERY, Line, Locked, damaged, file, is_altered, read_from, read_line,
 };
 use super::snapshot::Snapshot;
 use super::{DraftStore, LOCK_WAIT, take_in};

@@ -14,8 +14,7 @@ use moothall_core::drafts::{RelPath, Step};
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
-use super::checks::TreeFile;
-use super::error::DraftError;
+use super::error::{DraftError, FileFault};
 use super::{Point, Reached};
 use crate::confined_open::{self, Mounts};
 
@@ -59,7 +58,13 @@ enum Found {
     Nothing,
     File(ReadFile),
     /// Not a file that we read; the reason is for people.
-    Odd(&'static str),
+    Odd(FileFault),
+}
+
+/// A file of the tree that a check runs on.
+pub(super) struct TreeFile {
+    pub(super) bytes: Vec<u8>,
+    pub(super) executable: bool,
 }
 
 impl Workspace {
@@ -77,7 +82,7 @@ impl Workspace {
         match self.look(&folder, name)? {
             Found::Nothing => Ok(None),
             Found::File(file) => Ok(Some(file)),
-            Found::Odd(why) => Err(refused(path, why)),
+            Found::Odd(fault) => Err(DraftError::file(path, fault)),
         }
     }
 
@@ -88,7 +93,7 @@ impl Workspace {
         match self.look(&folder, name)? {
             Found::Nothing => Ok(None),
             Found::File(file) => Ok(Some(String::from_utf8_lossy(&file.bytes).into_owned())),
-            Found::Odd(why) => Err(DraftError::File { path: name.to_owned(), why }),
+            Found::Odd(fault) => Err(DraftError::file(name, fault)),
         }
     }
 
@@ -216,7 +221,7 @@ impl Workspace {
         let mut so_far = String::new();
         for name in folder.split('/') {
             let above = self.folder(path, &so_far)?;
-            let above = above.ok_or_else(|| refused(path, "a folder vanished"))?;
+            let above = above.ok_or_else(|| DraftError::file(path, FileFault::Vanished))?;
             match sys::mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(odd(path, error)),
@@ -226,7 +231,7 @@ impl Workspace {
             }
             so_far.push_str(name);
         }
-        self.folder(path, folder)?.ok_or_else(|| refused(path, "a folder vanished"))
+        self.folder(path, folder)?.ok_or_else(|| DraftError::file(path, FileFault::Vanished))
     }
 
     fn look(&self, folder: &OwnedFd, name: &str) -> Result<Found, DraftError> {
@@ -235,14 +240,14 @@ impl Workspace {
         let file = match confined_open::open(folder, name, flags, Mounts::Refused) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(Found::Nothing),
-            Err(error) => return why(error).map(Found::Odd).ok_or_else(|| unreadable(error)),
+            Err(error) => return fault(error).map(Found::Odd).ok_or_else(|| unreadable(error)),
         };
         let stat = sys::fstat(&file).map_err(unreadable)?;
-        let odd = match FileType::from_raw_mode(stat.st_mode) {
+        let not_plain = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile if stat.st_nlink != 1 => "it has more than one name (hard link)",
             FileType::RegularFile if stat.st_mode & 0o6000 != 0 => "it runs as another user",
             FileType::RegularFile if stat.st_size as u64 > self.max_bytes as u64 => {
-                "it is larger than the policy allows"
+                return Ok(Found::Odd(FileFault::TooLarge));
             }
             FileType::RegularFile => "",
             FileType::Directory => "it is a folder",
@@ -252,8 +257,8 @@ impl Workspace {
             FileType::CharacterDevice | FileType::BlockDevice => "it is a device",
             FileType::Unknown => "nobody knows what it is",
         };
-        if !odd.is_empty() {
-            return Ok(Found::Odd(odd));
+        if !not_plain.is_empty() {
+            return Ok(Found::Odd(FileFault::NotPlain(not_plain)));
         }
         let mut bytes = Vec::new();
         File::from(file)
@@ -261,7 +266,7 @@ impl Workspace {
             .read_to_end(&mut bytes)
             .map_err(DraftError::io("a file of the workspace cannot be read"))?;
         if bytes.len() > self.max_bytes {
-            return Ok(Found::Odd("it is larger than the policy allows"));
+            return Ok(Found::Odd(FileFault::TooLarge));
         }
         Ok(Found::File(ReadFile { bytes, mode: stat.st_mode & 0o777 }))
     }
@@ -277,6 +282,20 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The file as the draft knew it, or what is there instead.
+    fn expected(
+        &self,
+        path: &RelPath,
+        from: Sha256Hex,
+    ) -> Result<Result<ReadFile, Carried>, DraftError> {
+        Ok(match self.workspace.look(self.folder, self.name)? {
+            Found::Nothing => Err(Carried::Found(None)),
+            Found::Odd(fault) => return Err(DraftError::file(path, fault)),
+            Found::File(file) if file.sha256() != from => Err(Carried::Found(Some(file.sha256()))),
+            Found::File(file) => Ok(file),
+        })
+    }
+
     fn replace(
         &self,
         path: &RelPath,
@@ -284,14 +303,10 @@ impl Place<'_> {
         to: moothall_core::drafts::FileState,
         content: &[u8],
     ) -> Result<Carried, DraftError> {
-        let current = match self.workspace.look(self.folder, self.name)? {
-            Found::Nothing => return Ok(Carried::Found(None)),
-            Found::Odd(why) => return Err(refused(path, why)),
-            Found::File(file) => file,
+        let current = match self.expected(path, from)? {
+            Ok(current) => current,
+            Err(other) => return Ok(other),
         };
-        if current.sha256() != from {
-            return Ok(Carried::Found(Some(current.sha256())));
-        }
         // Who may read it may run it, as `chmod +x` does under the usual mask.
         let mode = match (current.executable(), to.executable) {
             (false, true) => current.mode | (current.mode & 0o444) >> 2,
@@ -354,14 +369,10 @@ impl Place<'_> {
     }
 
     fn delete(&self, path: &RelPath, from: Sha256Hex) -> Result<Carried, DraftError> {
-        let current = match self.workspace.look(self.folder, self.name)? {
-            Found::Nothing => return Ok(Carried::Found(None)),
-            Found::Odd(why) => return Err(refused(path, why)),
-            Found::File(file) => file,
+        let _current = match self.expected(path, from)? {
+            Ok(current) => current,
+            Err(other) => return Ok(other),
         };
-        if current.sha256() != from {
-            return Ok(Carried::Found(Some(current.sha256())));
-        }
         self.at(Point::Staged)?;
         self.rename(self.name, self.staged).map_err(unwritable)?;
         self.at(Point::Exchanged)?;
@@ -443,26 +454,23 @@ impl Place<'_> {
     }
 }
 
-fn refused(path: &RelPath, why: &'static str) -> DraftError {
-    DraftError::File { path: path.to_string(), why }
-}
-
 fn odd(path: &RelPath, error: Errno) -> DraftError {
-    match why(error) {
-        Some(why) => refused(path, why),
+    match fault(error) {
+        Some(fault) => DraftError::file(path, fault),
         None => unreadable(error),
     }
 }
 
-pub(super) fn why(error: Errno) -> Option<&'static str> {
-    match error {
-        Errno::LOOP => Some("a symbolic link is in the way"),
-        Errno::XDEV => Some("another file system is in the way"),
-        Errno::NOTDIR => Some("a file is where a folder should be"),
-        Errno::NXIO | Errno::OPNOTSUPP => Some("it is a socket or a device"),
-        Errno::NAMETOOLONG => Some("its name is too long"),
-        _ => None,
-    }
+pub(super) fn fault(error: Errno) -> Option<FileFault> {
+    let what = match error {
+        Errno::LOOP => "a symbolic link is in the way",
+        Errno::XDEV => "another file system is in the way",
+        Errno::NOTDIR => "a file is where a folder should be",
+        Errno::NXIO | Errno::OPNOTSUPP => "it is a socket or a device",
+        Errno::NAMETOOLONG => "its name is too long",
+        _ => return None,
+    };
+    Some(FileFault::NotPlain(what))
 }
 
 fn unreadable(error: Errno) -> DraftError {

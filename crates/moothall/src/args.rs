@@ -225,13 +225,8 @@ Examples:
 pub(crate) struct AskArgs {
     /// The question; read from standard input where it is left out or `-`
     pub(crate) question: Option<String>,
-    /// Model to ask, as provider/name, or `demo` [default: from the configuration or the key that
-    /// is present]
-    #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
-    /// Address of the model's provider, for any server that speaks its language
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelFlags,
     /// Instructions for the model
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -251,19 +246,38 @@ pub(crate) struct AskArgs {
     /// Seconds that one try may take
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) calls: CallFlags,
+    /// Print one JSON object: text, usage, cost, latency
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which model is called.
+#[derive(Debug, Args)]
+pub(crate) struct ModelFlags {
+    /// Model to call, as provider/name, or `demo` [default: from the configuration or the key that is
+    /// present]
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelName>,
+    /// Address of the model's provider, for any server that speaks its language
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+}
+
+/// What model calls may cost, and what is kept of them.
+#[derive(Debug, Args)]
+pub(crate) struct CallFlags {
     /// The most that this may cost, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<MicroUsd>,
-    /// The most tokens that this may use, prompt and answer together
+    /// The most tokens that this may use, prompts and answers together
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
     #[command(flatten)]
     pub(crate) replies: RepliesFlags,
     #[command(flatten)]
     pub(crate) files: FilesFlags,
-    /// Print one JSON object: text, usage, cost, latency
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Whether replies are kept, or kept ones repeated.

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::{FileRef, GuestPath};
+use moothall_core::text;
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -85,7 +86,7 @@ fn refused_name(path: &GuestPath) -> Option<&'static str> {
         Some("hidden files are not written")
     } else if any(|part| part.starts_with('-')) {
         Some("a name that begins with `-` looks like an option")
-    } else if any(|part| part.chars().any(terminal::is_invisible)) {
+    } else if any(|part| part.chars().any(text::is_unseen)) {
         Some("its name has invisible characters")
     } else {
         None

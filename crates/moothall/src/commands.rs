@@ -20,6 +20,7 @@ mod events;
 mod exec;
 mod facts;
 mod failure;
+mod found_run;
 mod image;
 mod init;
 mod login;

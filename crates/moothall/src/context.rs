@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use moothall_core::ErrorCode;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_models::catalog::Provider;
@@ -84,7 +85,7 @@ impl Context {
                     "{}; or try `--model demo`, which needs no key",
                     self.keys.hint(USUAL_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
                 ))
-                .with_code("key-missing")),
+                .with_code(ErrorCode::KeyMissing)),
             [only] => self.default_model(only),
             several if several.contains(&USUAL_PROVIDER) => self.default_model(USUAL_PROVIDER),
             several => Err(CliError::usage(format!(
@@ -152,7 +153,7 @@ impl Context {
             let hint = self.keys.hint(name).unwrap_or("set its environment variable");
             return Err(CliError::usage(format!("there is no API key for {name}"))
                 .with_hint(format!("{hint}; or try `--model demo`, which needs no key"))
-                .with_code("key-missing"));
+                .with_code(ErrorCode::KeyMissing));
         }
         self.refuse_stray_key(provider)
     }

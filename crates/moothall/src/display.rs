@@ -7,12 +7,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use moothall_core::drafts::State;
 use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::sandbox::Exit;
+use moothall_core::text::shown_line;
 use moothall_core::{Conclusion, Finding, Outcome, RunEventBody, Verdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
 
 pub(super) use self::trial::{degradation, layer, objection_severity};
-use crate::terminal::harmless_line;
 
 /// The longest text of others that stands in one line.
 const LINE_CHARS: usize = 160;
@@ -87,7 +87,7 @@ pub(super) fn line(text: &str) -> String {
 /// Text of others in one line of at most so many characters.
 pub(super) fn cut(text: &str, chars: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = harmless_line(&joined);
+    let line = shown_line(&joined);
     match line.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -137,7 +137,7 @@ pub(super) fn exit(exit: &Exit) -> String {
 /// One event in one line.
 pub(super) fn event(stored: &StoredEvent) -> String {
     match &stored.event.body {
-        RunEventBody::RunStarted { workflow } => format!("{} started", harmless_line(workflow)),
+        RunEventBody::RunStarted { workflow } => format!("{} started", shown_line(workflow)),
         RunEventBody::AttemptStarted { attempt, of, .. } => format!("attempt {attempt} of {of}"),
         RunEventBody::ModelReplied { model, usage, cost_micro_usd, .. } => {
             let cost =
@@ -182,7 +182,7 @@ pub(super) fn event(stored: &StoredEvent) -> String {
         // Without a contract a positive verdict is not a pass, and the event does not know.
         RunEventBody::RunFinished { verdict: Verdict::Pass } => "finished".to_owned(),
         RunEventBody::RunFinished { verdict } => format!("finished: {verdict}"),
-        RunEventBody::RunFailed { detail } => line(&format!("failed: {detail}")),
+        RunEventBody::RunFailed { detail, .. } => line(&format!("failed: {detail}")),
         RunEventBody::RunCancelled => "cancelled".to_owned(),
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::LayerStart { .. }

@@ -4,6 +4,10 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use moothall_core::ErrorCode;
+use moothall_core::causes;
+use moothall_core::text::escaped_lines;
+
 /// How the program ended, for scripts. The numbers are a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -51,8 +55,8 @@ pub struct CliError {
     pub message: String,
     /// The cure, when we know it.
     pub hint: Option<String>,
-    /// A word for programs that ask over HTTP, where the cause has one of its own.
-    pub(crate) code: Option<&'static str>,
+    /// What it is, for programs that ask over HTTP, where it is more than the exit code says.
+    pub(crate) code: Option<ErrorCode>,
     source: Option<anyhow::Error>,
 }
 
@@ -78,7 +82,7 @@ impl CliError {
     }
 
     #[must_use]
-    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+    pub(crate) fn with_code(mut self, code: ErrorCode) -> Self {
         self.code = Some(code);
         self
     }
@@ -94,11 +98,11 @@ impl CliError {
     /// Control characters are escaped: messages quote files and replies that others wrote, and
     /// those must not drive the terminal.
     pub fn render(&self) -> String {
-        let mut text = printable(&format!("error: {}", self.words()));
+        let mut text = escaped_lines(&format!("error: {}", self.words()));
         text.push('\n');
         if let Some(hint) = &self.hint {
             text.push_str("hint: ");
-            text.push_str(&printable(hint));
+            text.push_str(&escaped_lines(hint));
             text.push('\n');
         }
         text
@@ -108,8 +112,7 @@ impl CliError {
     pub(crate) fn words(&self) -> String {
         let mut text = self.message.clone();
         let mut last = self.message.clone();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
+        for error in causes(self) {
             let words = error.to_string().trim_end().to_owned();
             // Many errors of the ecosystem already print their cause; it is said once.
             if !last.ends_with(&words) {
@@ -117,7 +120,6 @@ impl CliError {
                 text.push_str(&words);
             }
             last = words;
-            cause = error.source();
         }
         text
     }
@@ -155,19 +157,6 @@ impl CliError {
     fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
         Self { exit, message: error.to_string(), hint, code: None, source: Some(error) }
     }
-}
-
-/// The text with every control character but the line break escaped.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() && character != '\n' {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use moothall_core::ErrorCode;
 use moothall_core::NewsChoice;
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
 use moothall_core::evidence::{Evidence, TickerTable};
@@ -14,10 +15,10 @@ use moothall_sources::edgar::{
 use moothall_sources::{
     DocumentFolder, GatherError, GatherFuture, Gatherer, Gathering, NewsSource, Origin, Sources,
 };
+use moothall_store::now_ms;
 
 use crate::config::{EvidenceSection, FoundBy, Loaded, Origin as ConfigOrigin};
 use crate::error::{CliError, Exit};
-use crate::local::now_ms;
 use crate::offline::{BUNDLED_TICKER, Recording, RecordingServer};
 use crate::pdf_sandbox::PdfSandbox;
 
@@ -189,7 +190,7 @@ fn endpoints(section: &EvidenceSection) -> Endpoints {
 fn unread(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
     CliError::failed("the list of companies cannot be read")
         .with_source(error)
-        .with_code("evidence-unavailable")
+        .with_code(ErrorCode::EvidenceUnavailable)
 }
 
 fn contact(section: &EvidenceSection) -> Result<Option<Contact>, CliError> {
@@ -229,12 +230,12 @@ fn failure(error: GatherError) -> CliError {
         _ => Exit::Failed,
     };
     let code = match error.kind {
-        GatherFailureKind::UnknownTicker => "unknown-ticker",
-        GatherFailureKind::AmbiguousTicker => "ambiguous-ticker",
-        GatherFailureKind::Stale => "stale-company",
-        GatherFailureKind::NoFacts => "no-facts",
-        GatherFailureKind::NoContact => "no-contact",
-        _ => "evidence-unavailable",
+        GatherFailureKind::UnknownTicker => ErrorCode::UnknownTicker,
+        GatherFailureKind::AmbiguousTicker => ErrorCode::AmbiguousTicker,
+        GatherFailureKind::Stale => ErrorCode::StaleCompany,
+        GatherFailureKind::NoFacts => ErrorCode::NoFacts,
+        GatherFailureKind::NoContact => ErrorCode::NoContact,
+        _ => ErrorCode::EvidenceUnavailable,
     };
     let failed = CliError::new(exit, error.detail).with_code(code);
     match error.hint {

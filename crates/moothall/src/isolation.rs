@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use moothall_core::ErrorCode;
 use moothall_core::sandbox::{IsolationClass, Limits};
 use moothall_sandbox::image::Recipe;
 use moothall_sandbox::jail::JailCommand;
@@ -125,7 +126,7 @@ pub(crate) fn host(loaded: &Loaded) -> Result<Host, CliError> {
     if !cfg!(target_os = "linux") {
         return Err(CliError::failed("sandboxes need Linux")
             .with_hint("consultations work here, and say that their debates have no walls")
-            .with_code(NO_SANDBOX));
+            .with_code(ErrorCode::NoSandbox));
     }
     let guest = GUEST.ok_or_else(|| {
         CliError::failed("this build has no sandbox agent inside")
@@ -198,15 +199,12 @@ pub(crate) fn failure(error: SandboxError) -> CliError {
         _ => CliError::failed("the program was not run"),
     }
     .with_source(error)
-    .with_code(NO_SANDBOX);
+    .with_code(ErrorCode::NoSandbox);
     match hint {
         Some(hint) => failed.with_hint(hint),
         None => failed,
     }
 }
-
-/// What programs that ask over HTTP are told where nothing can be run on this machine.
-pub(crate) const NO_SANDBOX: &str = "no-sandbox";
 
 /// The cure for what a sandbox lacks.
 pub(crate) fn hint(error: &SandboxError) -> Option<String> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use moothall_core::access::Owner;
 use moothall_core::model::ModelName;
@@ -12,7 +12,7 @@ use moothall_core::{RunId, StoredSpec};
 use moothall_engine::{EngineError, RunLock, SlotLock};
 use moothall_store::{
     Accounts, NewRun, PgLock, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store, StoreError,
-    Teams,
+    Teams, now_ms,
 };
 
 use crate::config::Loaded;
@@ -260,10 +260,4 @@ pub(crate) fn new_run(
         build: env!("CARGO_PKG_VERSION").to_owned(),
         created_at_ms: now_ms(),
     })
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

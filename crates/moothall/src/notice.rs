@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use moothall_core::causes;
+use moothall_core::text::shown_line;
 use moothall_core::{Conclusion, Outcome, RunId, Verdict};
 use moothall_engine::{Ended, Pause};
 use moothall_models::connection::is_loopback;
-use moothall_store::RunState;
+use moothall_store::{RunState, now_ms};
 use reqwest::{Client, Url};
 use ring::hmac;
 use serde_json::json;
@@ -19,7 +21,7 @@ use serde_json::json;
 use crate::config::{FoundBy, Loaded, NotifySection, Origin};
 use crate::error::Exit;
 use crate::local;
-use crate::terminal::{self, YELLOW, harmless_line};
+use crate::terminal::{self, YELLOW};
 
 /// How long one try may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -178,7 +180,7 @@ pub(crate) async fn tell(loaded: &Loaded, run_id: &RunId, news: Option<News>) {
 }
 
 fn warn(words: &str) {
-    terminal::note(&format!("{YELLOW}warning: {}{YELLOW:#}\n", harmless_line(words)));
+    terminal::note(&format!("{YELLOW}warning: {}{YELLOW:#}\n", shown_line(words)));
 }
 
 /// A moothall.toml that merely lies in the working folder may come from a stranger, who would be told
@@ -217,7 +219,7 @@ async fn post(
     news: News,
 ) -> Result<(), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
-    let message = Message::new(run_id, news, local::now_ms());
+    let message = Message::new(run_id, news, now_ms());
     let signature = match &section.webhook_secret_env {
         Some(name) => {
             let secret = loaded.environment.get(name).or_else(|| loaded.dotenv.get(name));
@@ -254,12 +256,8 @@ async fn post(
 }
 
 /// The cause behind all causes, which is the one that helps: that nobody listens, say.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut root = error;
-    while let Some(cause) = root.source() {
-        root = cause;
-    }
-    root.to_string()
+fn root(error: &reqwest::Error) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn client(url: &Url) -> Result<Client, reqwest::Error> {

@@ -8,6 +8,7 @@
 mod bundled;
 mod layout;
 
+use moothall_core::text::shown_line;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,6 @@ use tokio::task::JoinHandle;
 
 pub(crate) use self::bundled::TICKER as BUNDLED_TICKER;
 use crate::error::CliError;
-use crate::terminal::harmless_line;
 
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_HEADERS: usize = 64;
@@ -58,7 +58,7 @@ impl Recording {
         match self {
             Self::Folder(folder) => folder
                 .file_name()
-                .map_or_else(|| "/".to_owned(), |name| harmless_line(&name.to_string_lossy())),
+                .map_or_else(|| "/".to_owned(), |name| shown_line(&name.to_string_lossy())),
             Self::Bundled => BUNDLED_TICKER.to_owned(),
         }
     }

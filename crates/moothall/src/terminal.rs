@@ -6,10 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
+use moothall_core::text;
 
 use crate::args::ColorWhen;
 use crate::config::Problem;
-use crate::error::{CliError, printable};
+use crate::error::CliError;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
@@ -60,10 +61,14 @@ pub(crate) fn print_on(text: &str) -> io::Result<Reader> {
 }
 
 /// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a
-/// terminal made [`harmless`].
+/// terminal made safe by [`text::shown`].
 pub(crate) fn print_answer(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
-    if stdout.is_terminal() { write_all(stdout, &harmless(text)) } else { write_all(stdout, text) }
+    if stdout.is_terminal() {
+        write_all(stdout, &text::shown(text))
+    } else {
+        write_all(stdout, text)
+    }
 }
 
 fn write_all(mut stdout: impl io::Write, text: &str) -> io::Result<()> {
@@ -167,9 +172,10 @@ pub(crate) fn show_error(error: &CliError) {
 
 /// Shows a problem of the configuration that stops nothing.
 pub(crate) fn show_warning(problem: &Problem) {
-    let mut text = format!("{YELLOW}warning:{YELLOW:#} {}\n", printable(&problem.message));
+    let mut text =
+        format!("{YELLOW}warning:{YELLOW:#} {}\n", text::escaped_lines(&problem.message));
     if let Some(hint) = &problem.hint {
-        text.push_str(&format!("{CYAN}hint:{CYAN:#} {}\n", printable(hint)));
+        text.push_str(&format!("{CYAN}hint:{CYAN:#} {}\n", text::escaped_lines(hint)));
     }
     note(&text);
 }
@@ -182,44 +188,6 @@ fn painted(error: &str) -> String {
         ),
         None => error.to_owned(),
     }
-}
-
-/// Text of a model, made safe for a terminal: escape sequences could rewrite the screen or the
-/// clipboard, and marks that change the direction of writing could show a text other than the one
-/// that is there.
-pub(crate) fn harmless(text: &str) -> String {
-    replace(text, |c| (c.is_control() && !matches!(c, '\n' | '\t')) || turns_text(c))
-}
-
-/// As [`harmless`], for text of others inside a line of ours: a line break in it could add a line
-/// that looks like ours.
-pub(crate) fn harmless_line(text: &str) -> String {
-    replace(text, |c| c.is_control() || turns_text(c))
-}
-
-/// Whether a character has no width, or changes how the text around it is shown.
-pub(crate) fn is_invisible(c: char) -> bool {
-    turns_text(c)
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200d}'
-                | '\u{2028}'..='\u{2029}'
-                | '\u{2060}'..='\u{2065}'
-                | '\u{206a}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
-}
-
-fn replace(text: &str, harmful: impl Fn(char) -> bool) -> String {
-    text.chars().map(|c| if harmful(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
-fn turns_text(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -1,20 +1,6 @@
 use std::io::{self, Write};
 
-use super::{harmless, harmless_line, painted, write_all};
-
-#[test]
-fn escape_sequences_of_a_model_lose_their_power_and_text_stays() {
-    let said = "a\tb\nc\u{1b}[2J \u{9b}1m \u{7}\r\u{8}\u{7f}ä…";
-    assert_eq!(harmless(said), "a\tb\nc\u{fffd}[2J \u{fffd}1m \u{fffd}\u{fffd}\u{fffd}\u{fffd}ä…");
-}
-
-#[test]
-fn text_inside_a_line_cannot_begin_another() {
-    assert_eq!(
-        harmless_line("m\nerror: x\r\u{85}\ty"),
-        "m\u{fffd}error: x\u{fffd}\u{fffd}\u{fffd}y"
-    );
-}
+use super::{painted, write_all};
 
 #[test]
 fn error_and_every_hint_are_painted_and_nothing_else() {

@@ -33,9 +33,9 @@ describe("requests to the server", () => {
   });
 
   it("say what the server says when it refuses", async () => {
-    server({ "/api/x": () => Response.json({ code: "c", detail: "why", hint: "do" }, { status: 409 }) });
+    server({ "/api/x": () => Response.json({ code: "run-busy", detail: "why", hint: "do" }, { status: 409 }) });
     const problem = asProblem(await get("/api/x").catch((error: unknown) => error));
-    expect([problem.status, problem.code, problem.message, problem.hint]).toEqual([409, "c", "why", "do"]);
+    expect([problem.status, problem.code, problem.message, problem.hint]).toEqual([409, "run-busy", "why", "do"]);
   });
 
   it("tell a server that is away from one that refuses", async () => {

@@ -1,12 +1,17 @@
 // The server's API. Everything is on our own origin; the cookie travels by itself.
 
+import type { ErrorCode, Problem as ProblemDocument } from "../gen/api";
+
+/** The server's codes, and what happens before there is an answer of the server. */
+type ProblemCode = ErrorCode | "offline" | "unknown";
+
 /** An answer that is not what was asked for, as the server tells it. */
 export class Problem extends Error {
   readonly status: number;
-  readonly code: string;
+  readonly code: ProblemCode;
   readonly hint: string | undefined;
 
-  constructor(status: number, code: string, message: string, hint?: string) {
+  constructor(status: number, code: ProblemCode, message: string, hint?: string) {
     super(message);
     this.status = status;
     this.code = code;
@@ -69,7 +74,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 
 async function problemOf(response: Response): Promise<Problem> {
   try {
-    const body = (await response.json()) as { code?: string; detail?: string; title?: string; hint?: string };
+    const body = (await response.json()) as Partial<ProblemDocument>;
     const message = body.detail ?? body.title ?? `The server answered ${response.status}.`;
     return new Problem(response.status, body.code ?? "unknown", message, body.hint);
   } catch {

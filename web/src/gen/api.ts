@@ -601,6 +601,11 @@ run_ms?: number,
 advice?: string, };
 
 /**
+ * What went wrong, for programs. A code never changes its meaning; new ones may be added.
+ */
+export type ErrorCode = "bad-request" | "bad-address" | "bad-query" | "bad-body" | "not-json" | "too-large" | "method-not-allowed" | "not-found" | "idempotency-key-reused" | "bad-cursor" | "cursor-beyond-head" | "host-refused" | "origin-refused" | "page-word-missing" | "sign-in-first" | "unknown-credential" | "expired-credential" | "revoked-credential" | "scope-missing" | "token-not-found" | "busy" | "not-ready" | "too-many-requests" | "too-many-streams" | "too-many-runs" | "spend-limit" | "bad-ticker" | "unknown-ticker" | "ambiguous-ticker" | "stale-company" | "no-facts" | "no-contact" | "evidence-unavailable" | "no-task" | "bad-model" | "bad-budget" | "bad-isolation" | "unknown-committee" | "out-of-range" | "key-missing" | "no-sandbox" | "run-not-found" | "run-ambiguous" | "run-busy" | "run-over" | "run-not-over" | "resume-elsewhere" | "no-consultation" | "no-moves" | "move-changed" | "approved-already" | "not-held" | "draft-not-found" | "seal-differs" | "policy-changed" | "draft-state" | "not-a-reviewer" | "channel-closed" | "path-refused" | "file-not-found" | "file-exists" | "file-unusable" | "old-text" | "content-gone" | "refused" | "failed" | "internal";
+
+/**
  * A page of events.
  */
 export type EventPage = { 
@@ -726,9 +731,9 @@ title: string,
  */
 status: number, 
 /**
- * A word for programs. It never changes its meaning.
+ * What it is, for programs.
  */
-code: string, 
+code: ErrorCode, 
 /**
  * What is wrong, for a person.
  */
@@ -736,7 +741,7 @@ detail: string,
 /**
  * The cure, where it is known.
  */
-hint: string | null, };
+hint?: string, };
 
 /**
  * A run that shall go on.

@@ -183,6 +183,10 @@ export type ConsultView = {
  */
 ticker: string, 
 /**
+ * Whether `ticker` is a ticker, under which there are facts.
+ */
+listed: boolean, 
+/**
  * Rounds of each debate.
  */
 rounds: number, 
@@ -448,6 +452,10 @@ text: string, } | { "type": "consult_started",
  */
 ticker: string, 
 /**
+ * Whether `ticker` is a ticker. Events of version 0.1 do not say.
+ */
+listed?: boolean, 
+/**
  * Rounds of each debate.
  */
 rounds: number, 
@@ -686,7 +694,11 @@ verdict: Verdict, } | { "type": "run_failed",
 /**
  * Why, in words.
  */
-detail: string, } | { "type": "run_cancelled" });
+detail: string, 
+/**
+ * The kind of the model failure that ended it, if it was one. Events of version 0.1 have none.
+ */
+model_failure?: FailureKind, } | { "type": "run_cancelled" });
 
 /**
  * Where the evidence comes from.
@@ -1230,7 +1242,11 @@ verdict: Verdict, } | { "state": "failed",
 /**
  * Why, in words.
  */
-detail: string, } | { "state": "cancelled" };
+detail: string, 
+/**
+ * The kind of the model failure that ended it, if it was one.
+ */
+model_failure?: FailureKind, } | { "state": "cancelled" };
 
 /**
  * Something that was said.

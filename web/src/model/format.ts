@@ -1,4 +1,6 @@
-// Numbers and times as the product writes them.
+// Numbers, times and untrusted text as the product shows them.
+
+import { DECEIVING, WITHOUT_INK } from "../gen/text";
 
 export function usd(micro: number): string {
   const dollars = micro / 1e6;
@@ -66,12 +68,9 @@ export function shortId(runId: string): string {
 }
 
 /**
- * Characters that change the direction of text, hide, or command a terminal: a model could make a sentence look like
- * another. Tab and line break stay.
+ * Untrusted text, safe to show: characters that change the direction of text or control a terminal are replaced, and
+ * characters without ink are left out, as on the command line.
  */
-const DECEIVING = /[^\P{Cc}\t\n]|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
-
-/** Untrusted text, fit to be shown: what cannot be seen is made visible. */
 export function plain(text: string): string {
-  return text.replace(DECEIVING, "\ufffd");
+  return text.replace(DECEIVING, "\ufffd").replace(WITHOUT_INK, "");
 }

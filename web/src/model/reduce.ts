@@ -373,7 +373,11 @@ function statusAfter(event: Envelope): Status {
     case "run_finished":
       return { state: "complete", verdict: event.verdict };
     case "run_failed":
-      return { state: "failed", detail: event.detail };
+      return {
+        state: "failed",
+        detail: event.detail,
+        ...(event.model_failure && { model_failure: event.model_failure }),
+      };
     case "run_cancelled":
       return { state: "cancelled" };
     // Nobody says that a run goes on: it does.
@@ -385,6 +389,7 @@ function statusAfter(event: Envelope): Status {
 function consultation(event: Extract<Envelope, { type: "consult_started" }>): ConsultView {
   return {
     ticker: event.ticker,
+    listed: event.listed ?? true,
     rounds: event.rounds,
     expected_moves: event.moves,
     source: event.provenance,

@@ -45,7 +45,7 @@ export default function Draft() {
   };
   const leave = () => navigate("/drafts");
   useKeys({ j: () => step(1), k: () => step(-1), Escape: leave });
-  if (problem?.status === 404)
+  if (problem?.code === "draft-not-found")
     return (
       <Empty page title="There is no such draft" action={<Link to="/drafts">All drafts</Link>}>
         The address may be cut off, or belong to a workspace that this server does not keep.

@@ -63,7 +63,7 @@ function FactOf({ view, id }: { view: RunView; id: string }) {
   const path = `/api/runs/${view.about.run_id}/facts/${encodeURIComponent(id)}`;
   const { data, problem } = useGet<CitedFact>(document ? null : path);
   if (document) return <DocumentText view={view} name={`${document}.md`} />;
-  if (problem?.status === 404)
+  if (problem?.code === "not-found")
     return (
       <Empty title="No such fact">
         {plain(id)} is cited, and the evidence of this run has nothing by that name. That is a finding in itself: a

@@ -226,7 +226,8 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "failed",
       <Note key="failed" tone="bad">
-        <b>The run cannot go on.</b> {plain(status.detail)} {cure(status.detail)} <StartAgain view={view} />
+        <b>The run cannot go on.</b> {plain(status.detail)} {status.model_failure === "auth" && <KeyHint />}{" "}
+        <StartAgain view={view} />
       </Note>,
     ]);
   else if (status.state === "complete" && view.consult?.recommended.length === 0)
@@ -332,7 +333,7 @@ function NothingRecommended({ view }: { view: RunView }) {
       <b>The run ended without a move to recommend.</b> {usage.failed_calls > 0 && `${calls} got no answer to use. `}
       {failed && (
         <>
-          The last: {plain(failed.kind)}, {plain(failed.detail)}. {cure(`${failed.kind} ${failed.detail}`)}{" "}
+          The last: {plain(failed.kind)}, {plain(failed.detail)}. {failed.kind === "auth" && <KeyHint />}{" "}
         </>
       )}
       <StartAgain view={view} />
@@ -340,9 +341,8 @@ function NothingRecommended({ view }: { view: RunView }) {
   );
 }
 
-/** What helps where the words of a failure say that a key is missing or refused. */
-function cure(detail: string): ReactNode {
-  if (!/\bkeys?\b|auth/i.test(detail)) return null;
+/** What helps where a provider refused the key. */
+function KeyHint() {
   return (
     <>
       <Link to="/settings">Settings</Link> says which keys are there and how to set one.
@@ -358,7 +358,7 @@ function StartAgain({ view }: { view: RunView }) {
     const task = about.title.endsWith("…") ? "" : `?task=${encodeURIComponent(about.title)}`;
     return <Link to={`/tasks${task}`}>Start again</Link>;
   }
-  if (!consult) return <Link to="/">Start again</Link>;
+  if (!consult?.listed) return <Link to="/">Start again</Link>;
   return <Link to={`/?ticker=${encodeURIComponent(consult.ticker)}`}>Start again</Link>;
 }
 

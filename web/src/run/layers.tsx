@@ -69,7 +69,7 @@ function debateWords(consult: ConsultView): string {
 function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
   const { gathered } = consult;
   const facts = useGet<Facts>(
-    gathered && !isSynthetic(consult) ? `/api/facts/${encodeURIComponent(consult.ticker)}` : null,
+    gathered && consult.listed && !isSynthetic(consult) ? `/api/facts/${encodeURIComponent(consult.ticker)}` : null,
   );
   if (!gathered)
     return (

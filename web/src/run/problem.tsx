@@ -4,21 +4,28 @@ import { Empty } from "../ui/parts";
 
 /** Instead of a run that cannot be shown: why, and what to do. */
 export function RunProblem({ problem }: { problem: Problem }) {
-  if (problem.status === 404)
-    return (
-      <Empty page title="There is no such run" action={<Link to="/">All runs</Link>}>
-        It may have been deleted, or the address is cut off.
-      </Empty>
-    );
-  if (problem.status === 401 || problem.status === 403)
-    return (
-      <Empty page title="You are not signed in">
-        Open the link that <code>moothall serve</code> printed when it started.
-      </Empty>
-    );
-  return (
-    <Empty page title={problem.message} action={<Link to="/">All runs</Link>}>
-      {problem.hint}
-    </Empty>
-  );
+  switch (problem.code) {
+    case "run-not-found":
+    case "not-found":
+      return (
+        <Empty page title="There is no such run" action={<Link to="/">All runs</Link>}>
+          It may have been deleted, or the address is cut off.
+        </Empty>
+      );
+    case "sign-in-first":
+    case "unknown-credential":
+    case "expired-credential":
+    case "revoked-credential":
+      return (
+        <Empty page title="You are not signed in">
+          Open the link that <code>moothall serve</code> printed when it started.
+        </Empty>
+      );
+    default:
+      return (
+        <Empty page title={problem.message} action={<Link to="/">All runs</Link>}>
+          {problem.hint}
+        </Empty>
+      );
+  }
 }

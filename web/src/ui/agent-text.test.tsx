@@ -30,7 +30,7 @@ describe("words of a model", () => {
   });
 
   it("cannot hide or turn letters around", () => {
-    expect(show("pay \u202Eevil\u202C now\u200B\u0007").textContent).toBe("pay \uFFFDevil\uFFFD now\uFFFD\uFFFD");
+    expect(show("pay \u202Eevil\u202C now\u200B\u0007").textContent).toBe("pay \uFFFDevil\uFFFD now\uFFFD");
   });
 
   it("keep their headings, lists and paragraphs", () => {

@@ -42,6 +42,7 @@ const DIRECT: &[&str] = &[
     "similar",
     "thiserror",
     "toml",
+    "ts-rs",
     "unicode-normalization",
 ];
 
@@ -89,7 +90,6 @@ const INDIRECT: &[&str] = &[
     // Derives declarations for the web UI, which only tests write to files. Its macro colours warnings with `termcolor`, which needs
     // the rest on Windows; nothing of them is linked.
     "termcolor",
-    "ts-rs",
     "ts-rs-macros",
     "winapi-util",
     "windows-link",

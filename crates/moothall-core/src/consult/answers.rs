@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::checking::Check;
 use super::ids::{Desk, MoveIds};
 use super::moves::{Move, Proposal};
-use super::outcome::finding;
 use super::proceedings::{DebateEnd, Document, Failure, Tried};
 use super::prompt;
 use super::proposals;
@@ -15,7 +14,7 @@ use crate::child::ChildEnd;
 use crate::debate::Debated;
 use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputFault, ask_again};
-use crate::{Conclusion, EffectId, RunEvent, RunEventBody, Severity, Step};
+use crate::{Conclusion, EffectId, Finding, RunEvent, RunEventBody, Severity, Step};
 
 /// The longest document that is kept.
 const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
@@ -337,7 +336,7 @@ fn sound(debated: Debated, id: &EffectId, top: u32) -> Result<Debated, String> {
 fn cut_off(mut document: Document, which: Reading, reply: &ModelReply) -> Document {
     if reply.stop == StopReason::MaxTokens {
         let fault = OutputFault::CutOff;
-        let found = finding(fault.rule(), Severity::Warn, which.agent(), &fault.to_string());
+        let found = Finding::new(fault.rule(), Severity::Warn, which.agent(), fault.to_string());
         document.check.findings.push(found);
     }
     document

@@ -1,8 +1,8 @@
 use super::super::checking::Check;
 use super::super::support::{evidence, made_up};
 use super::*;
+use crate::Finding;
 use crate::Severity;
-use crate::consult::outcome::finding;
 use crate::consult::{ConsultInput, Failure};
 use crate::evidence::documents::{FoundDocument, documents};
 use crate::evidence::news::{FoundHeadline, headlines};
@@ -22,7 +22,8 @@ fn known(evidence: Evidence) -> Proceedings {
 #[test]
 fn a_dossier_has_this_form() {
     let mut known = known(evidence());
-    let found = finding("claims.uncited", Severity::Warn, "F1", "sentence 3: \"12%\" is UNCITED");
+    let found =
+        Finding::new("claims.uncited", Severity::Warn, "F1", "sentence 3: \"12%\" is UNCITED");
     known.f1.as_mut().unwrap().check.findings.push(found);
     insta::assert_snapshot!(&*dossier(&known, 200_000));
 }

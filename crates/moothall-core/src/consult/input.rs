@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::committee::{Committee, InvalidCommittee};
-use super::terms::Terms;
+use super::terms::{InvalidTerms, Terms};
 use crate::debate::{Calls, InvalidDebate};
-use crate::evidence::Day;
+use crate::evidence::{Day, InvalidTicker, Ticker};
 use crate::model::ModelName;
 use crate::text::one_line;
 use crate::{NotCanonical, Sha256Hex, canonical_json};
@@ -183,8 +183,8 @@ impl RoleModels {
 #[non_exhaustive]
 pub enum InvalidConsult {
     /// Not a ticker.
-    #[error("`{0}` is not a ticker: capital letters, digits, `.` and `-`, at most 10")]
-    Ticker(String),
+    #[error(transparent)]
+    Ticker(#[from] InvalidTicker),
     /// Not a name.
     #[error("a company's name has 1 to {most} characters on one line", most = ConsultInput::LONGEST_NAME)]
     Name,
@@ -197,12 +197,9 @@ pub enum InvalidConsult {
         /// How many the committee makes.
         most: u32,
     },
-    /// A brief that cannot be read out.
-    #[error("the brief cannot be used: {0}")]
-    Brief(String),
-    /// A move of the user's that cannot be tried.
-    #[error("the added moves cannot be used: {0}")]
-    AddedMove(String),
+    /// What the user says beside ticker and committee.
+    #[error(transparent)]
+    Terms(#[from] InvalidTerms),
     /// The committee cannot sit.
     #[error(transparent)]
     Committee(#[from] InvalidCommittee),
@@ -227,9 +224,6 @@ impl ConsultInput {
     /// Whether a run can be made of it.
     pub fn validate(&self) -> Result<(), InvalidConsult> {
         let GatherRequest { ticker, name, source, .. } = &self.gather;
-        let plain = |byte: u8| {
-            byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
-        };
         if let Some(name) = name {
             let is_name = !name.is_empty() && one_line(name, Self::LONGEST_NAME) == *name;
             if !is_name {
@@ -240,8 +234,8 @@ impl ConsultInput {
             if *source != EvidenceSource::Files {
                 return Err(InvalidConsult::NothingFiled);
             }
-        } else if ticker.is_empty() || ticker.len() > 10 || !ticker.bytes().all(plain) {
-            return Err(InvalidConsult::Ticker(ticker.chars().take(20).collect()));
+        } else {
+            Ticker::parse_written(ticker)?;
         }
         self.committee.validate()?;
         let most: u32 = self.committee.shares(None).iter().sum();
@@ -251,7 +245,7 @@ impl ConsultInput {
         if self.calls.window_tokens < Self::LEAST_WINDOW {
             return Err(InvalidConsult::Window(self.calls.window_tokens));
         }
-        self.terms.validate(self.calls.window_tokens)
+        Ok(self.terms.validate(self.calls.window_tokens)?)
     }
 
     /// How many moves the analysts propose.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dossier;
 use super::ids::{Desk, MoveIds};
-use super::outcome::finding;
 use super::prompt;
 use super::workflow::{Attempt, Consult, Open, Reading, Stage, Synthetic, Task};
 use crate::child::ChildRequest;
 use crate::debate::DebateInput;
 use crate::model::{FailureKind, PromptText, Purpose};
 use crate::text::one_line;
-use crate::{Conclusion, Effect, Gathered, LayerStatus, RunEvent, RunEventBody, Severity, Step};
+use crate::{
+    Conclusion, Effect, Finding, Gathered, LayerStatus, RunEvent, RunEventBody, Severity, Step,
+};
 
 /// How much of a title travels with events.
 const MAX_TITLE: usize = 160;
@@ -97,7 +98,8 @@ impl Consult {
             let kind = failures.clone().find_map(|failure| failure.kind);
             let why: Vec<&str> = failures.map(|failure| failure.why.as_str()).collect();
             let detail = format!("no evidence could be made up: {}", why.join("; "));
-            let found = finding("consult.synthesis-failed", Severity::Block, "synthesize", &detail);
+            let found =
+                Finding::new("consult.synthesis-failed", Severity::Block, "synthesize", &detail);
             let conclusion = Conclusion::Failed { kind: kind.unwrap_or(FailureKind::EmptyReply) };
             let publish = std::mem::take(&mut step.publish);
             *step = self.fail(publish, found, conclusion, detail);

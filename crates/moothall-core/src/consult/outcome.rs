@@ -8,7 +8,7 @@ use super::rank::{Accepted, Ranking, accept, rank};
 use super::ranked::Ranked;
 use super::review::LastWord;
 use crate::debate::{ScoreBasis, Undebated};
-use crate::{Conclusion, Finding, Outcome, RuleId, Severity};
+use crate::{Conclusion, Finding, Outcome, Severity};
 
 /// What a consultation comes to with what is known: its end where its layers are done, and what
 /// there is so far where they are not.
@@ -77,7 +77,7 @@ fn findings(input: &ConsultInput, known: &Proceedings) -> Vec<Finding> {
             name if name.ends_with("/rewrite") => "consult.rewrite-failed",
             _ => "consult.analyst-failed",
         };
-        found.push(finding(rule, Severity::Warn, subject, why));
+        found.push(Finding::new(rule, Severity::Warn, subject, why));
     }
     for tried in known.moves.values() {
         found.extend(of_move(input, tried));
@@ -88,10 +88,10 @@ fn findings(input: &ConsultInput, known: &Proceedings) -> Vec<Finding> {
     let scored = known.moves.values().any(|tried| tried.unranked().debated.is_some());
     if known.moves.is_empty() {
         let message = "no analyst proposed a move that could be used";
-        found.push(finding("consult.no-moves", Severity::Block, SUBJECT, message));
+        found.push(Finding::new("consult.no-moves", Severity::Block, SUBJECT, message));
     } else if !scored {
         let message = "no move was debated";
-        found.push(finding("consult.no-debate", Severity::Block, SUBJECT, message));
+        found.push(Finding::new("consult.no-debate", Severity::Block, SUBJECT, message));
     }
     found
 }
@@ -104,13 +104,13 @@ fn of_evidence(known: &Proceedings) -> Vec<Finding> {
     let Some(evidence) = known.evidence.as_deref() else { return found };
     if known.is_synthetic() {
         let message = "a model invented the evidence, so no number could be checked";
-        found.push(finding("consult.synthetic", Severity::Warn, SUBJECT, message));
+        found.push(Finding::new("consult.synthetic", Severity::Warn, SUBJECT, message));
     }
     for line in &evidence.missing {
-        found.push(finding("evidence.missing", Severity::Warn, "gather", line));
+        found.push(Finding::new("evidence.missing", Severity::Warn, "gather", line));
     }
     for line in evidence.warnings() {
-        found.push(finding("evidence.age", Severity::Warn, "gather", &line));
+        found.push(Finding::new("evidence.age", Severity::Warn, "gather", &line));
     }
     found.extend(known.left_out.iter().cloned());
     found
@@ -140,7 +140,7 @@ fn of_move(input: &ConsultInput, tried: &Tried) -> Vec<Finding> {
     if !tried.similar_to.is_empty() {
         let others: Vec<&str> = tried.similar_to.iter().map(String::as_str).collect();
         let message = format!("it says nearly the same as {}", others.join(", "));
-        found.push(finding("consult.similar", Severity::Note, id, &message));
+        found.push(Finding::new("consult.similar", Severity::Note, id, &message));
     }
     if let Some(said) = &tried.said {
         let rule = match said {
@@ -148,12 +148,12 @@ fn of_move(input: &ConsultInput, tried: &Tried) -> Vec<Finding> {
             LastWord::Edited { .. } => "consult.edited",
             LastWord::Added { .. } => "consult.added",
         };
-        found.push(finding(rule, Severity::Note, id, &said.words()));
+        found.push(Finding::new(rule, Severity::Note, id, said.words()));
     }
     match &tried.debate {
         Some(DebateEnd { result: Ok(_), findings, .. }) => found.extend(findings.iter().cloned()),
         Some(DebateEnd { result: Err(why), .. }) => {
-            found.push(finding("consult.not-debated", Severity::Warn, id, why));
+            found.push(Finding::new("consult.not-debated", Severity::Warn, id, why));
         }
         None => {}
     }
@@ -169,7 +169,7 @@ fn of_scores_alone(known: &Proceedings) -> Vec<Finding> {
     let neutral = cards.filter(|(_, _, card)| card.basis == ScoreBasis::Neutral);
     let said = neutral.map(|(number, maker, _)| {
         let message = format!("{maker} gave no scores without a debate; each is a neutral 5");
-        finding("consult.neutral-score", Severity::Warn, &format!("m{number}"), &message)
+        Finding::new("consult.neutral-score", Severity::Warn, format!("m{number}"), &message)
     });
     said.collect()
 }
@@ -187,22 +187,7 @@ fn of_isolation(known: &Proceedings) -> Vec<Finding> {
     }
     let said = weaker.into_iter().map(|((class, why), moves)| {
         let message = format!("debated in class {class} instead ({}): {why}", moves.join(", "));
-        finding("isolation.fallback", Severity::Warn, SUBJECT, &message)
+        Finding::new("isolation.fallback", Severity::Warn, SUBJECT, &message)
     });
     said.collect()
-}
-
-pub(super) fn finding(
-    rule: &'static str,
-    severity: Severity,
-    subject: &str,
-    message: &str,
-) -> Finding {
-    Finding {
-        rule: RuleId::new(rule),
-        severity,
-        subject: subject.to_owned(),
-        message: message.to_owned(),
-        evidence: Vec::new(),
-    }
 }

@@ -4,12 +4,11 @@
 use super::answers::claim_checked;
 use super::ids::MoveIds;
 use super::moves::Proposal;
-use super::outcome::finding;
 use super::review::{Change, LastWord, MAX_CHANGES, Question, Review, What};
 use super::similar::similar;
 use super::terms::MAX_ADDED_MOVES;
 use super::workflow::{Consult, Open, Stage};
-use crate::{Effect, EffectId, RunEvent, RunEventBody, Severity, Step};
+use crate::{Effect, EffectId, Finding, RunEvent, RunEventBody, Severity, Step};
 
 /// The author of moves that a person adds.
 pub const YOU: &str = "you";
@@ -74,7 +73,7 @@ impl Consult {
     fn ignored(&mut self, why: &str) {
         let message = format!("a change was left out: {why}");
         let id = self.ids.review.as_str();
-        let found = finding("consult.change-ignored", Severity::Warn, id, &message);
+        let found = Finding::new("consult.change-ignored", Severity::Warn, id, &message);
         self.known.ignored_changes.push(found);
     }
 

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::input::InvalidConsult;
 use super::moves::Proposal;
 use super::proposals;
 use crate::text::is_hidden;
@@ -38,6 +37,18 @@ pub struct Terms {
     pub baseline: bool,
 }
 
+/// Why the terms cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidTerms {
+    /// A brief that cannot be read out.
+    #[error("the brief cannot be used: {0}")]
+    Brief(String),
+    /// A move of the user's that cannot be tried.
+    #[error("the added moves cannot be used: {0}")]
+    AddedMove(String),
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -53,33 +64,33 @@ impl Terms {
         u32::try_from(self.moves.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn validate(&self, window_tokens: u32) -> Result<(), InvalidConsult> {
+    pub(super) fn validate(&self, window_tokens: u32) -> Result<(), InvalidTerms> {
         if let Some(brief) = &self.brief {
             let hidden = |c: char| !matches!(c, '\n' | '\t') && is_hidden(c);
             if brief.trim().is_empty() {
-                return Err(InvalidConsult::Brief("it is empty".to_owned()));
+                return Err(InvalidTerms::Brief("it is empty".to_owned()));
             }
             let long = brief.chars().count();
             if long > MAX_BRIEF_CHARS {
                 let why = format!("it has {long} characters; {MAX_BRIEF_CHARS} are the most");
-                return Err(InvalidConsult::Brief(why));
+                return Err(InvalidTerms::Brief(why));
             }
             if brief.chars().any(hidden) {
                 let why = "it has control characters or hidden ones".to_owned();
-                return Err(InvalidConsult::Brief(why));
+                return Err(InvalidTerms::Brief(why));
             }
             if tokens_expected(brief) > u64::from(window_tokens) / BRIEF_WINDOW_PART {
                 let why = format!("it is too long for a window of {window_tokens} tokens");
-                return Err(InvalidConsult::Brief(why));
+                return Err(InvalidTerms::Brief(why));
             }
         }
         if self.moves.len() > MAX_ADDED_MOVES {
             let why = format!("there are {}; {MAX_ADDED_MOVES} are the most", self.moves.len());
-            return Err(InvalidConsult::AddedMove(why));
+            return Err(InvalidTerms::AddedMove(why));
         }
         for (place, one) in (1..).zip(&self.moves) {
             if let Some(fault) = proposals::own_fault(one) {
-                return Err(InvalidConsult::AddedMove(format!("number {place}: {fault}")));
+                return Err(InvalidTerms::AddedMove(format!("number {place}: {fault}")));
             }
         }
         Ok(())

@@ -11,15 +11,15 @@ use super::checking;
 use super::estimate::calls;
 use super::ids::Ids;
 use super::input::{ConsultInput, EvidenceSource, GatherFailure, InvalidConsult};
-use super::outcome::{finding, outcome_of};
+use super::outcome::outcome_of;
 use super::proceedings::{Document, Failure, Proceedings};
 use super::ranked::RankedMove;
 use crate::debate::Debate;
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{ModelFailure, ModelRequest};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, Outcome, RunEvent, RunEventBody, Severity,
-    Step, UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, Finding, RunEvent, RunEventBody, Severity, Step,
+    UnexpectedResult, Workflow,
 };
 
 /// A consultation. See [`crate::consult`].
@@ -198,23 +198,21 @@ impl Consult {
 
     fn not_gathered(&mut self, id: &EffectId, failure: GatherFailure) -> Step {
         let GatherFailure { kind, detail } = failure;
-        let found = finding("evidence.not-gathered", Severity::Block, id.as_str(), &detail);
+        let found = Finding::new("evidence.not-gathered", Severity::Block, id.as_str(), &detail);
         self.fail(Vec::new(), found, Conclusion::NotGathered { kind }, detail)
     }
 
     /// There is nothing to go on with.
     pub(super) fn fail(
         &mut self,
-        mut publish: Vec<RunEvent>,
+        publish: Vec<RunEvent>,
         found: Finding,
         conclusion: Conclusion,
         detail: String,
     ) -> Step {
         self.stage = Stage::Done;
         self.open.clear();
-        publish.push(RunEvent::of_run(RunEventBody::RunFailed { detail }));
-        let outcome = Outcome::new(vec![found], conclusion);
-        Step { perform: Vec::new(), publish, outcome: Some(outcome) }
+        Step::failed(publish, found, conclusion, detail)
     }
 
     /// Ranks what there is and ends the run.
@@ -255,6 +253,7 @@ impl Workflow for Consult {
             .push(RunEvent::of_run(RunEventBody::RunStarted { workflow: Self::NAME.to_owned() }));
         step.publish.push(RunEvent::of_run(RunEventBody::ConsultStarted {
             ticker: input.gather.subject().to_owned(),
+            listed: !input.gather.ticker.is_empty(),
             rounds: input.committee.rounds,
             moves: input.all_moves(),
             provenance: input.gather.source,

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::super::support::*;
 use super::super::{GatherFailureKind, approve, calls};
 use super::*;
+use crate::Outcome;
 use crate::Verdict;
 use crate::child::{ChildEnd, Isolation};
 use crate::debate::{Degradation, base_calls};
@@ -328,7 +329,7 @@ fn without_a_move_the_trial_fails_and_says_what_is_missing() {
 fn a_debate_that_did_not_take_place_is_missing() {
     let not = |why: &str| {
         let conclusion = Conclusion::NotDebated { why: why.to_owned() };
-        let found = finding("debate.not-debated", Severity::Block, "m2", why);
+        let found = Finding::new("debate.not-debated", Severity::Block, "m2", why);
         ended(Outcome::new(vec![found], conclusion))
     };
     let ran = run(small_input(), &[("m2", not("the opening failed"))]);
@@ -356,7 +357,7 @@ fn what_a_debate_observed_and_where_it_ran_is_told() {
     let ChildEnd { outcome, .. } = *end;
     let Conclusion::Debated(mut debated) = outcome.conclusion else { panic!() };
     debated.degraded.push(Degradation::ScoreFromText { decision_maker: "D1".to_owned() });
-    let found = finding("debate.score-from-text", Severity::Warn, "m1/D1", "from prose");
+    let found = Finding::new("debate.score-from-text", Severity::Warn, "m1/D1", "from prose");
     let outcome = Outcome::new(vec![found], Conclusion::Debated(debated));
     let isolation = Isolation::none(Some("no image is built".to_owned()));
     let end = EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }));
@@ -402,6 +403,24 @@ fn an_answer_that_nobody_waits_for_changes_nothing() {
     let step = consult.resume(&gather, EffectResult::Gathered(Box::new(evidence()))).unwrap();
     assert_eq!(step.perform.len(), 2);
     assert_eq!(consult.start(), Step::default());
+}
+
+#[test]
+fn a_company_without_a_ticker_is_not_called_listed() {
+    let mut input = small_input();
+    let listed = |input: &ConsultInput| {
+        let step = Consult::new(input.clone()).unwrap().start();
+        step.publish.into_iter().find_map(|event| match event.body {
+            RunEventBody::ConsultStarted { ticker, listed, .. } => Some((ticker, listed)),
+            _ => None,
+        })
+    };
+    let ticker = input.gather.ticker.clone();
+    assert_eq!(listed(&input), Some((ticker, true)));
+    input.gather.ticker.clear();
+    input.gather.name = Some("Helix Instruments".to_owned());
+    input.gather.source = EvidenceSource::Files;
+    assert_eq!(listed(&input), Some(("Helix Instruments".to_owned(), false)));
 }
 
 #[test]

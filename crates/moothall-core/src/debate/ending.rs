@@ -9,7 +9,7 @@ use super::{Debate, Stage, scores};
 use crate::consult::committee::{Metric, TOP_LEVEL};
 use crate::model::FailureKind;
 use crate::text::one_line;
-use crate::{Conclusion, Finding, Outcome, RuleId, RunEvent, RunEventBody, Severity, Step};
+use crate::{Conclusion, Finding, Outcome, RunEvent, RunEventBody, Severity, Step};
 
 /// What a score is where nobody gave one.
 const NEUTRAL: u8 = 5;
@@ -94,7 +94,7 @@ pub(super) fn not_debated(debate: &mut Debate, step: &mut Step, kind: FailureKin
         None => format!("no decision maker answered the opening: {kind}"),
     };
     let subject = debate.input.move_id.clone();
-    let finding = finding("debate.not-debated", Severity::Block, subject, why.clone());
+    let finding = Finding::new("debate.not-debated", Severity::Block, subject, why.clone());
     debate.stage = Stage::Done;
     step.outcome = Some(Outcome::new(vec![finding], Conclusion::NotDebated { why }));
 }
@@ -201,7 +201,7 @@ fn degradation(debated: &Debated, degradation: &Degradation) -> Finding {
             "the window was full, so a summary took the place of earlier rounds".to_owned(),
         ),
     };
-    finding(rule, Severity::Warn, format!("{}/{of}", debated.move_id), message)
+    Finding::new(rule, Severity::Warn, format!("{}/{of}", debated.move_id), message)
 }
 
 /// Concessions that nothing new was cited for: they may have been made to please.
@@ -211,10 +211,6 @@ fn baseless<'a>(move_id: &'a str, thread: &'a Thread) -> impl Iterator<Item = Fi
         let (seat, subject) =
             (&thread.seat.id, format!("{move_id}/round-{round}/{}", thread.seat.id));
         let message = format!("{seat} concedes {what}, and nothing new was cited in this round");
-        finding("debate.concession-without-evidence", Severity::Note, subject, message)
+        Finding::new("debate.concession-without-evidence", Severity::Note, subject, message)
     })
-}
-
-fn finding(rule: &'static str, severity: Severity, subject: String, message: String) -> Finding {
-    Finding { rule: RuleId::new(rule), severity, subject, message, evidence: Vec::new() }
 }

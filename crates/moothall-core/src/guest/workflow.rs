@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ask::Ask;
-use crate::debate::{Debate, DebateInput, log_json};
-use crate::model::ModelRequest;
+use crate::debate::{Debate, DebateInput, InvalidDebate, log_json};
 use crate::sandbox::GuestPath;
 use crate::{EffectId, EffectResult, Step, UnexpectedResult, Workflow};
 
@@ -15,11 +13,6 @@ use crate::{EffectId, EffectResult, Step, UnexpectedResult, Workflow};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "workflow", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GuestWorkflow {
-    /// One question. Only without a schema: its check would have to travel along.
-    Ask {
-        /// The question.
-        request: Box<ModelRequest>,
-    },
     /// A debate about one move.
     Debate {
         /// What it starts with.
@@ -35,62 +28,41 @@ pub struct UnknownWorkflow;
 impl GuestWorkflow {
     /// The machine, ready to start.
     pub fn build(self) -> Result<GuestMachine, UnknownWorkflow> {
-        match self {
-            Self::Ask { request } if request.schema.is_some() => Err(UnknownWorkflow),
-            Self::Ask { request } => {
-                let ask = Ask::new(*request, Box::new(|_: &serde_json::Value| Vec::new()))
-                    .map_err(|_| UnknownWorkflow)?;
-                Ok(GuestMachine::Ask(Box::new(ask)))
-            }
-            Self::Debate { input } => {
-                let debate = Debate::new(*input).map_err(|_| UnknownWorkflow)?;
-                Ok(GuestMachine::Debate(Box::new(debate)))
-            }
-        }
+        let Self::Debate { input } = self;
+        GuestMachine::new(*input).map_err(|_| UnknownWorkflow)
     }
 }
 
-/// A workflow inside a guest.
+/// A workflow inside a guest, or beside one that it is compared with.
 #[derive(Debug)]
-pub enum GuestMachine {
-    /// One question.
-    Ask(Box<Ask>),
-    /// A debate about one move.
-    Debate(Box<Debate>),
-}
+pub struct GuestMachine(Box<Debate>);
 
 impl GuestMachine {
     /// The folder of the workspace in which [its files](Self::files) are.
     pub const LOG_FOLDER: &str = "logs";
 
-    /// What it has to write down, by path below the workspace: for a debate its conversations,
-    /// `logs/i1.json` and on. The host can work out the same bytes, and compares.
+    /// A debate about one move.
+    pub fn new(input: DebateInput) -> Result<Self, InvalidDebate> {
+        Ok(Self(Box::new(Debate::new(input)?)))
+    }
+
+    /// What it has to write down, by path below the workspace: its conversations, `logs/i1.json` and on. The host can work out the
+    /// same bytes, and compares.
     pub fn files(&self) -> BTreeMap<GuestPath, String> {
-        match self {
-            Self::Ask(_) => BTreeMap::new(),
-            Self::Debate(debate) => {
-                let file = |(name, log): (&String, &Vec<_>)| {
-                    let path = format!("{}/{name}.json", Self::LOG_FOLDER).parse().ok()?;
-                    Some((path, log_json(log)))
-                };
-                debate.logs().iter().filter_map(file).collect()
-            }
-        }
+        let file = |(name, log): (&String, &Vec<_>)| {
+            let path = format!("{}/{name}.json", Self::LOG_FOLDER).parse().ok()?;
+            Some((path, log_json(log)))
+        };
+        self.0.logs().iter().filter_map(file).collect()
     }
 }
 
 impl Workflow for GuestMachine {
     fn start(&mut self) -> Step {
-        match self {
-            Self::Ask(ask) => ask.start(),
-            Self::Debate(debate) => debate.start(),
-        }
+        self.0.start()
     }
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
-        match self {
-            Self::Ask(ask) => ask.resume(id, result),
-            Self::Debate(debate) => debate.resume(id, result),
-        }
+        self.0.resume(id, result)
     }
 }

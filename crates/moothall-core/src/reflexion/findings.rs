@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::contract::Contract;
 use super::python::Source;
 use crate::sandbox::{Execution, FileRef, GuestPath};
-use crate::{Finding, RuleId, Severity};
+use crate::{Finding, Severity};
 
 /// The longest message of a finding.
 const MAX_MESSAGE_CHARS: usize = 400;
@@ -57,13 +57,8 @@ pub(super) fn finding(
     subject: &str,
     message: &str,
 ) -> Finding {
-    Finding {
-        rule: RuleId::new(rule),
-        severity,
-        subject: subject.to_owned(),
-        message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
-        evidence: Vec::new(),
-    }
+    let message: String = message.chars().take(MAX_MESSAGE_CHARS).collect();
+    Finding::new(rule, severity, subject, message)
 }
 
 /// Everything that can be said without looking at what the contract demands.

@@ -3,9 +3,7 @@
 use super::findings::finding;
 use crate::model::{ModelFailure, ModelRequest};
 use crate::sandbox::SandboxFailure;
-use crate::{
-    Conclusion, Effect, EffectId, Finding, Outcome, RunEvent, RunEventBody, Severity, Step,
-};
+use crate::{Conclusion, Effect, EffectId, RunEvent, Severity, Step};
 
 /// One effect, and what is to be said before it.
 pub(super) fn perform(publish: Vec<RunEvent>, id: EffectId, effect: Effect) -> Step {
@@ -17,7 +15,7 @@ pub(super) fn model_failed(id: &EffectId, request: &ModelRequest, failure: Model
     let (kind, detail) = (failure.kind, failure.to_string());
     let found = finding("model.failed", Severity::Block, id.as_str(), &detail);
     let failed = RunEvent::model_failed(id, request, failure);
-    fail(vec![failed], found, Conclusion::Failed { kind }, detail)
+    Step::failed(vec![failed], found, Conclusion::Failed { kind }, detail)
 }
 
 /// Nobody ran anything: it costs no attempt, because it ends the run, and it says nothing about any
@@ -25,16 +23,5 @@ pub(super) fn model_failed(id: &EffectId, request: &ModelRequest, failure: Model
 pub(super) fn not_executed(id: &EffectId, failure: SandboxFailure) -> Step {
     let (kind, detail) = (failure.kind, failure.to_string());
     let found = finding("sandbox.failed", Severity::Block, id.as_str(), &detail);
-    fail(Vec::new(), found, Conclusion::NotExecuted { kind }, detail)
-}
-
-fn fail(
-    mut publish: Vec<RunEvent>,
-    found: Finding,
-    conclusion: Conclusion,
-    detail: String,
-) -> Step {
-    publish.push(RunEvent::of_run(RunEventBody::RunFailed { detail }));
-    let outcome = Outcome::new(vec![found], conclusion);
-    Step { perform: Vec::new(), publish, outcome: Some(outcome) }
+    Step::failed(Vec::new(), found, Conclusion::NotExecuted { kind }, detail)
 }

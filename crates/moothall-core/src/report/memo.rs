@@ -13,7 +13,7 @@ mod sources;
 mod told;
 mod writer;
 
-pub use self::sources::{Cited, cited};
+pub use self::sources::{CitedFact, cited};
 use self::told::state_word;
 use self::writer::Writer;
 use super::document::{Block, Column, Document, Span, Table, Words};

@@ -1,7 +1,7 @@
 //! The scores of a consultation as a table for spreadsheets.
 
+use super::csv_line;
 use super::view::ConsultView;
-use super::visible::visible_line;
 use crate::consult::RankedMove;
 use crate::debate::ScoreBasis;
 
@@ -22,10 +22,10 @@ const HEADINGS: [&str; 10] = [
 /// move, whose metric and decision maker are `total`. A move that was not debated has one row
 /// without a score.
 pub fn scores_csv(view: &ConsultView) -> String {
-    let mut text = line(HEADINGS.iter().map(|heading| (*heading).to_owned()));
+    let mut text = csv_line(&HEADINGS);
     for one in view.ranked.iter().flat_map(|ranked| ranked.moves()) {
         for row in rows(view, one) {
-            text.push_str(&line(row));
+            text.push_str(&csv_line(&row));
         }
     }
     text
@@ -95,26 +95,3 @@ fn basis_word(basis: ScoreBasis) -> &'static str {
         ScoreBasis::Neutral => "neutral",
     }
 }
-
-fn line(cells: impl IntoIterator<Item = String>) -> String {
-    let cells: Vec<String> = cells.into_iter().map(|text| cell(&text)).collect();
-    cells.join(",") + "\r\n"
-}
-
-/// A cell that no spreadsheet computes: what begins like a formula has an apostrophe before it.
-/// Quoted where it has a comma or a quote; breaks of lines are gone already.
-fn cell(text: &str) -> String {
-    let mut text = visible_line(text);
-    // Also the full-width signs, which some spreadsheets take for the narrow ones.
-    if text.starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']) {
-        text.insert(0, '\'');
-    }
-    match text.contains([',', '"', ';', '\'']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
-}
-
-#[cfg(test)]
-#[path = "scores_tests.rs"]
-mod tests;

@@ -1,6 +1,6 @@
 //! Words of others as one line of what a reader can see.
 
-use crate::text::one_line;
+use crate::text::{is_unseen, one_line};
 
 /// Longer than anything an agent may write in one field.
 const MAX_CHARS: usize = 8_000;
@@ -16,30 +16,10 @@ pub(super) fn visible_line(words: &str) -> String {
         .chars()
         .filter(|c| {
             marks = if is_mark(*c) { marks + 1 } else { 0 };
-            marks <= MAX_MARKS && !shows_nothing(*c)
+            marks <= MAX_MARKS && (c.is_whitespace() || !is_unseen(*c))
         })
         .collect();
     one_line(&shown, MAX_CHARS)
-}
-
-/// Beside the ones that no text of ours has.
-fn shows_nothing(c: char) -> bool {
-    matches!(
-        c,
-        '\u{34f}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{ffa0}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0080}'..='\u{e0fff}'
-    )
 }
 
 fn is_mark(c: char) -> bool {

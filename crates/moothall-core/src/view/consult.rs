@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::debates::{MoveView, Round, Turn};
-use crate::Finding;
+use super::debates::{Check, MoveView, Round, Turn};
 use crate::consult::EvidenceSource;
 use crate::event::{Gathered, RunEventBody};
 
@@ -16,6 +15,8 @@ const LAYERS: u8 = 5;
 pub struct ConsultView {
     /// The ticker, or the name of a company that has none.
     pub ticker: String,
+    /// Whether `ticker` is a ticker, under which there are facts.
+    pub listed: bool,
     /// Rounds of each debate.
     pub rounds: u32,
     /// Moves that there shall be.
@@ -89,30 +90,14 @@ pub struct Agent {
     pub outputs: Vec<String>,
 }
 
-/// What code found in a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Check {
-    /// `F1.md`, `m3.md`.
-    pub document: String,
-    /// Numbers that were read.
-    pub numbers: u32,
-    /// Of these, supported or marked as assumptions.
-    pub supported: u32,
-    /// What is flagged.
-    pub findings: Vec<Finding>,
-    /// Whether its author is asked to write it again.
-    pub rewrite: bool,
-}
-
 impl ConsultView {
-    pub(super) fn new(
-        ticker: &str,
-        rounds: u32,
-        moves: u32,
-        source: EvidenceSource,
-        expected_calls: u32,
-    ) -> Self {
+    /// As a consultation starts; nothing for any other event.
+    pub(super) fn new(body: &RunEventBody) -> Option<Self> {
+        let RunEventBody::ConsultStarted { ticker, listed, rounds, moves, provenance, est_calls } =
+            body
+        else {
+            return None;
+        };
         let layer = |layer| Layer {
             layer,
             state: Progress::Waiting,
@@ -120,12 +105,13 @@ impl ConsultView {
             ended_at: None,
             artifacts: Vec::new(),
         };
-        Self {
-            ticker: ticker.to_owned(),
-            rounds,
-            expected_moves: moves,
-            source,
-            expected_calls,
+        Some(Self {
+            ticker: ticker.clone(),
+            listed: *listed,
+            rounds: *rounds,
+            expected_moves: *moves,
+            source: *provenance,
+            expected_calls: *est_calls,
             gathered: None,
             layers: (0..LAYERS).map(layer).collect(),
             agents: Vec::new(),
@@ -133,7 +119,7 @@ impl ConsultView {
             moves: Vec::new(),
             recommended: Vec::new(),
             other: Vec::new(),
-        }
+        })
     }
 
     pub(super) fn apply(&mut self, body: &RunEventBody, at: &str) {

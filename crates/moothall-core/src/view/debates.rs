@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::consult::Check;
 use crate::debate::{Degradation, Objection, Stance};
 use crate::event::{RoundStatus, RunEventBody};
 use crate::sandbox::IsolationClass;
-use crate::{EffectId, Severity};
+use crate::{EffectId, Finding, Severity};
 
 /// A move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,4 +177,20 @@ impl Round {
             }
         }
     }
+}
+
+/// What code found in a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Check {
+    /// `F1.md`, `m3.md`.
+    pub document: String,
+    /// Numbers that were read.
+    pub numbers: u32,
+    /// Of these, supported or marked as assumptions.
+    pub supported: u32,
+    /// What is flagged.
+    pub findings: Vec<Finding>,
+    /// Whether its author is asked to write it again.
+    pub rewrite: bool,
 }

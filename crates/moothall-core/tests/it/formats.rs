@@ -390,7 +390,10 @@ fn events_keep_their_form() {
             detail: "more money".to_owned(),
         },
         RunEventBody::RunFinished { verdict: Verdict::NeedsPerson },
-        RunEventBody::RunFailed { detail: "no key".to_owned() },
+        RunEventBody::RunFailed {
+            detail: "no key".to_owned(),
+            model_failure: Some(FailureKind::Auth),
+        },
         RunEventBody::RunCancelled,
     ];
     let events: Vec<_> = (1..)
@@ -676,6 +679,7 @@ fn events_of_consultations_keep_their_form() {
     let bodies = [
         RunEventBody::ConsultStarted {
             ticker: "MOOT".to_owned(),
+            listed: false,
             rounds: 2,
             moves: 1,
             provenance: EvidenceSource::Synthetic,

@@ -17,7 +17,9 @@ use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, ver
 use moothall_core::report::{
     ConsultView, Paper, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
 };
-use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, Outcome, Step, Verdict, Workflow};
+use moothall_core::{
+    Effect, EffectId, EffectResult, MicroUsd, Outcome, Step, Verdict, Workflow, text,
+};
 use serde_json::Value;
 
 fn input() -> ConsultInput {
@@ -270,14 +272,33 @@ fn hostile(words: &str) -> ConsultView {
     run.view(&[])
 }
 
-/// Signs that nobody sees, and signs that turn the direction of writing.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || text::is_unseen(c)
+}
+
+/// What a reader would not see, but for the line breaks of the format.
 fn hidden(text: &str) -> Vec<char> {
-    let is_hidden = |c: &char| {
-        (c.is_control() && !matches!(c, '\n' | '\r'))
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-            || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    text.chars().filter(|c| is_hidden(*c) && !matches!(c, '\n' | '\r')).collect()
+}
+
+/// All texts of a JSON value.
+fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(texts).collect(),
+        Value::Object(fields) => fields.values().map(texts).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The first and the last character of every class of hidden characters, a few in one text.
+fn hidden_classes() -> Vec<String> {
+    let next = |c: char, step: i64| {
+        u32::try_from(i64::from(u32::from(c)) + step).ok().and_then(char::from_u32)
     };
-    text.chars().filter(is_hidden).collect()
+    let edge = |c: &char| [-1, 1].iter().any(|step| !next(*c, *step).is_some_and(is_hidden));
+    let edges: Vec<char> = ('\0'..=char::MAX).filter(|c| is_hidden(*c)).filter(edge).collect();
+    edges.chunks(12).map(|some| some.iter().flat_map(|c| ['x', *c]).collect()).collect()
 }
 
 /// The names of all elements of a page and every attribute that does something.
@@ -301,12 +322,16 @@ fn elements(page: &str) -> BTreeSet<String> {
 #[test]
 fn hostile_words_are_words_in_every_format() {
     let plain = elements(&html(&memo(&played().view(&[]), &facts()), Paper::A4));
-    for words in HOSTILE {
+    let classes = hidden_classes();
+    assert_eq!(classes.len(), 3, "{classes:?}");
+    for words in HOSTILE.iter().copied().chain(classes.iter().map(String::as_str)) {
         let view = hostile(words);
         let document = memo(&view, &facts());
         let (text, page, csv) =
             (markdown(&document), html(&document, Paper::Letter), scores_csv(&view));
-        for (format, made) in [("md", &text), ("html", &page), ("csv", &csv)] {
+        // The typesetter of the PDF reads the document as JSON.
+        let json = texts(&serde_json::to_value(&document).unwrap());
+        for (format, made) in [("md", &text), ("html", &page), ("csv", &csv), ("pdf", &json)] {
             assert_eq!(hidden(made), Vec::<char>::new(), "{format} of {words:?}");
             assert!(made.contains("Write down what stays liquid"), "{format} of {words:?}");
         }

@@ -9,7 +9,7 @@ use moothall_core::{EffectId, EffectResult, Outcome, RunId, Sha256Hex, Step, Wor
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 
-use super::running::{Answer, Asked, Asker};
+use super::asked::{Answer, Asked, Asker};
 use crate::children::{build, entry_of, not_tried};
 use crate::error::EngineError;
 use crate::guest_machine::{self, NoRoom, Tenant};

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use moothall_core::money::Spent;
 use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
-use moothall_store::{Commit, JournalEntry, RunState, Store, StoreError, StoredEvent, Wish};
+use moothall_store::{
+    Commit, JournalEntry, RunState, Store, StoreError, StoredEvent, Wish, now_ms,
+};
 use tokio::task::JoinSet;
 
-use super::{Pause, now_ms, words_of_refusal};
+use super::{Pause, words_of_refusal};
 use crate::error::EngineError;
 use crate::perform::Performer;
 

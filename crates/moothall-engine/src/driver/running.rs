@@ -7,11 +7,12 @@ use std::time::Duration;
 use moothall_core::consult::Review;
 use moothall_core::model::FailureKind;
 use moothall_core::receipt::Timing;
-use moothall_core::{Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, Workflow};
+use moothall_core::{Effect, EffectId, EffectResult, Outcome, Step, Workflow};
 use moothall_store::{JournalEntry, Wish};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
+use super::asked::{Answer, Asked, Asker};
 use super::children::{Children, Started, Told, Wanted};
 use super::desk::Desk;
 use super::{Ended, Pause};
@@ -20,35 +21,6 @@ use crate::perform::Performed;
 
 /// How often the driver looks whether another process wants the run to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
-
-/// The machine that asked for an effect. An id alone does not tell: `m7/rewrite` is asked for by
-/// the workflow that also asks for the child `m7`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asker {
-    /// The workflow of the run.
-    Root,
-    /// The child that this effect started.
-    Child(EffectId),
-}
-
-/// An effect that somebody waits for and nobody performs yet.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) by: Asker,
-    pub(super) id: EffectId,
-    pub(super) request_sha256: Sha256Hex,
-    pub(super) effect: Effect,
-}
-
-/// A result on its way to the machine that asked for it.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) to: Asker,
-    pub(super) id: EffectId,
-    pub(super) result: EffectResult,
-    /// What goes into the journal; nothing where the result came from there.
-    pub(super) entry: Option<JournalEntry>,
-}
 
 /// An effect that was performed, and what came of it.
 type Done = (Asked, Performed);

@@ -11,14 +11,14 @@ use moothall_core::money::{MicroUsd, Spent};
 use moothall_core::purse::{self, Reserve, Word};
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
 use moothall_models::{Amount, Budget, Ledger};
-use moothall_store::{Beginning, Commit, JournalEntry, Store, StoreError, Wish};
+use moothall_store::{Beginning, Commit, JournalEntry, Store, StoreError, Wish, now_ms};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::lookout::Lookout;
 use super::port::{Noted, Stop, Work};
-use crate::driver::{now_ms, state_after, words_of_refusal};
+use crate::driver::{state_after, words_of_refusal};
 use crate::error::EngineError;
 use crate::perform::{Performed, Performer};
 use crate::rooms::Walls;

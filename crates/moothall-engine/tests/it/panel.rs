@@ -325,7 +325,7 @@ impl Dying {
 }
 
 impl Store for Dying {
-    fn commit(&self, id: &RunId, commit: Commit) -> StoreFuture<'_, Vec<StoredEvent>> {
+    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
         let id = id.clone();
         Box::pin(async move {
             let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
@@ -349,7 +349,7 @@ impl Store for Dying {
         })
     }
 
-    fn begin(&self, id: &RunId, beginning: Beginning) -> StoreFuture<'_, Begun> {
+    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
         let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         match self.death {
             Death::Full(from, until) if (from..until).contains(&number) => {
@@ -365,15 +365,15 @@ impl Store for Dying {
     fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
         self.inner.admit_run(run, terms)
     }
-    fn change_cap(
-        &self,
-        id: &RunId,
+    fn change_cap<'a>(
+        &'a self,
+        id: &'a RunId,
         cap: Option<MicroUsd>,
         day_began_at_ms: u64,
-    ) -> StoreFuture<'_, Result<(), Excess>> {
+    ) -> StoreFuture<'a, Result<(), Excess>> {
         self.inner.change_cap(id, cap, day_began_at_ms)
     }
-    fn run(&self, id: &RunId) -> StoreFuture<'_, Option<RunRow>> {
+    fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>> {
         self.inner.run(id)
     }
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
@@ -382,31 +382,40 @@ impl Store for Dying {
     fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
         self.inner.count_runs(state)
     }
-    fn find_runs(&self, prefix: &str, teams: Teams) -> StoreFuture<'_, RunMatch> {
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
         self.inner.find_runs(prefix, teams)
     }
-    fn journal(&self, id: &RunId) -> StoreFuture<'_, BTreeMap<EffectId, JournalEntry>> {
+    fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
         self.inner.journal(id)
     }
-    fn events(&self, id: &RunId, after: u64, limit: u32) -> StoreFuture<'_, Vec<StoredEvent>> {
+    fn events<'a>(
+        &'a self,
+        id: &'a RunId,
+        after: u64,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<StoredEvent>> {
         self.inner.events(id, after, limit)
     }
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
         self.inner.heads(ids)
     }
-    fn keep_artifact<'a>(&'a self, id: &RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
+    fn keep_artifact<'a>(&'a self, id: &'a RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex> {
         self.inner.keep_artifact(id, content)
     }
-    fn artifact(&self, id: &RunId, sha256: &Sha256Hex) -> StoreFuture<'_, Option<Vec<u8>>> {
+    fn artifact<'a>(
+        &'a self,
+        id: &'a RunId,
+        sha256: &'a Sha256Hex,
+    ) -> StoreFuture<'a, Option<Vec<u8>>> {
         self.inner.artifact(id, sha256)
     }
-    fn ask(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
         self.inner.ask(id, wish)
     }
-    fn withdraw(&self, id: &RunId, wish: Wish) -> StoreFuture<'_, ()> {
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
         self.inner.withdraw(id, wish)
     }
-    fn wishes(&self, id: &RunId) -> StoreFuture<'_, BTreeSet<Wish>> {
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
         let next = self.commits.load(Ordering::SeqCst) + 1;
         match self.death {
             Death::Full(from, until) if (from..until).contains(&next) => {
@@ -419,22 +428,22 @@ impl Store for Dying {
         self.looks.fetch_add(1, Ordering::SeqCst);
         self.inner.wished(ids, wish)
     }
-    fn approve(&self, id: &RunId, approval: Approval) -> StoreFuture<'_, ()> {
+    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
         self.inner.approve(id, approval)
     }
-    fn approvals(&self, id: &RunId) -> StoreFuture<'_, Vec<Approval>> {
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
         self.inner.approvals(id)
     }
-    fn add_changes(&self, id: &RunId, changes: Vec<Change>) -> StoreFuture<'_, ()> {
+    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<Change>) -> StoreFuture<'a, ()> {
         self.inner.add_changes(id, changes)
     }
-    fn changes(&self, id: &RunId) -> StoreFuture<'_, Vec<Change>> {
+    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Change>> {
         self.inner.changes(id)
     }
-    fn forget_changes(&self, id: &RunId) -> StoreFuture<'_, ()> {
+    fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()> {
         self.inner.forget_changes(id)
     }
-    fn run_bytes(&self, id: &RunId) -> StoreFuture<'_, u64> {
+    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
         self.inner.run_bytes(id)
     }
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {

@@ -1,5 +1,6 @@
 //! A workflow that asks a person: nobody makes an answer up, and what was said is kept.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use moothall_core::consult::{Change, Question, Review, What};
@@ -7,7 +8,9 @@ use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, Step,
     UnexpectedResult, Verdict, Workflow,
 };
-use moothall_engine::{Driver, Ended, Pause};
+use moothall_engine::{Driver, Ended, ModelPerformer, Pause, Performer as _};
+use moothall_models::settings::RetrySettings;
+use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
 use moothall_store::RunState;
 
 use crate::support::{Counting, World, world};
@@ -44,6 +47,21 @@ async fn drive(world: &World, said: Option<Review>) -> Ended {
     let ended = driver.person_says(said).drive(&mut Asks).await.unwrap();
     assert!(performer.asked.lock().unwrap().is_empty(), "a performer was asked for a person");
     ended
+}
+
+#[tokio::test]
+async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
+    let gateway = Gateway::new(GatewayOptions {
+        catalog: Catalog::built_in().unwrap(),
+        keys: BTreeMap::new(),
+        retry: RetrySettings::default(),
+        recording: RecordingMode::Off,
+    });
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(Ledger::unlimited()));
+    let question = Question::ReviewMoves { moves: Vec::new() };
+    let effect = Effect::AskPerson(Box::new(question));
+    let performed = models.perform(&"moves/review".parse().unwrap(), &effect).await;
+    assert_eq!(performed.result, EffectResult::NotPerformed);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use super::about;
 use super::candidates::{Candidate, of_fact};
 use super::clause::Comparator;
 use super::known::{FactRef, SheetIndex};
-use super::numbers::PrintedNumber;
+use super::printed_number::PrintedNumber;
 use super::tolerance::{Closeness, agreement, as_printed, fits};
 use super::units::{PrintedUnit, ten_to};
 use super::verdict::ClaimVerdict;

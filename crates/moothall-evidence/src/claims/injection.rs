@@ -8,6 +8,7 @@ use super::clause::first_bytes;
 use super::pattern::Pattern;
 use super::phrase::{Phrase, phrases};
 use crate::Severity;
+use crate::text::is_unseen;
 
 pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
     r"(?im)",
@@ -68,17 +69,11 @@ pub fn injected_instructions(text: &str) -> Vec<Phrase> {
     let rule = "claims.injection";
     // Invisible characters between letters must not hide a phrase.
     let searched = first_bytes(text, MAX_TEXT_BYTES);
-    let visible: String = searched.chars().filter(|c| !is_invisible(*c)).collect();
+    let visible: String = searched.chars().filter(|c| !is_unseen(*c)).collect();
     let mut found = phrases(&visible, &INSTRUCTION, rule, Severity::Escalate, why);
     let why = "the source holds characters that nobody can see";
     found.extend(phrases(text, &INVISIBLE, rule, Severity::Escalate, why));
     found
-}
-
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Whether a cited text says what a sentence says: its numbers, and its quotations word for word.
 
 use super::clause::{Direction, first_bytes};
-use super::numbers::{PrintedNumber, numbers};
+use super::numbers::numbers;
 use super::pattern::Pattern;
+use super::printed_number::PrintedNumber;
 use super::sentences::sentences;
 use super::tolerance::{Closeness, closeness};
 use super::units::{Currency, PrintedUnit, ten_to};
+use crate::text::is_unseen;
 
 /// More of one passage is not read; a paragraph of a filing is far shorter.
 const MAX_TEXT: usize = 8 * 1024;
@@ -170,12 +172,12 @@ fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {}
             c if c.is_whitespace() => {
                 if !plain.ends_with(' ') {
                     plain.push(' ');
                 }
             }
+            c if is_unseen(c) => {}
             '‘' | '’' | 'ʼ' => plain.push('\''),
             '“' | '”' => plain.push('"'),
             '–' | '—' | '−' | '‑' => plain.push('-'),

@@ -5,8 +5,8 @@ use rust_decimal::Decimal;
 use super::clause::{self, Direction};
 use super::digits::Sign;
 use super::moment::moment;
-use super::numbers::PrintedNumber;
 use super::pattern::Pattern;
+use super::printed_number::PrintedNumber;
 use super::units::{self, PrintedUnit};
 
 pub(super) static IN_WORDS: Pattern = Pattern::new(concat!(

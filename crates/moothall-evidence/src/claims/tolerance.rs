@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use super::candidates::{Candidate, CandidateUnit, Reading};
 use super::clause::{Comparator, Direction, Loss};
 use super::digits::Sign;
-use super::numbers::PrintedNumber;
+use super::printed_number::PrintedNumber;
 use super::units::PrintedUnit;
 
 /// How near a printed number is to a value.

@@ -1,5 +1,5 @@
 use super::super::day::Day;
-use super::super::events::ItemCode;
+use super::super::item_code::ItemCode;
 use super::super::test_data::{APPLE, LOGISTIC_PROPERTIES, Sample};
 use super::*;
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 
 use super::book::Book;
+use super::data_check::{DataCheck, Gap, GapReason, Identity};
 use super::day::Day;
 use super::derive::is_bank;
 use super::fact::{FactId, Unit};
 use super::metrics::METRICS;
 use super::period::Period;
 use super::pick::differ_by;
-use super::sheet::{DataCheck, Gap, GapReason, Identity};
 use super::splits::{Split, factor_since, on_new_basis};
 
 /// Years for which a missing value is a gap.

@@ -9,9 +9,9 @@ use rust_decimal::Decimal;
 
 use super::arithmetic::{average, growth_rate, quotient};
 use super::book::{Book, ids};
+use super::data_check::{Gap, GapReason};
 use super::fact::{FactId, Unit};
 use super::period::Period;
-use super::sheet::{Gap, GapReason};
 
 /// Adds every derived metric; gives back the ratios of years that mean nothing.
 pub(super) fn add(book: &mut Book) -> BTreeSet<Gap> {

@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::super::submissions::Accession;
 use super::*;
 
@@ -56,28 +54,9 @@ fn results_are_known_by_their_item() {
 }
 
 #[test]
-fn every_code_of_the_table_is_a_code_and_stands_there_once() {
-    assert!(WORDS.is_sorted_by_key(|(code, _)| *code));
-    for (code, words) in WORDS {
-        assert_eq!(ItemCode::parse(code).unwrap().words(), Some(*words));
-    }
-}
-
-#[test]
 fn event_in_a_file_is_what_it_was() {
     let event = FilingEvent::of(&filing(1, "8-K", "2.02")).unwrap();
     let written = r#"{"accession":"0000000007-26-000001","form":"8-K","filed":"2026-01-29","items":["2.02"]}"#;
     assert_eq!(serde_json::to_string(&event).unwrap(), written);
     assert_eq!(serde_json::from_str::<FilingEvent>(written).unwrap(), event);
-}
-
-proptest! {
-    #[test]
-    fn any_text_gives_few_sound_codes(text in any::<String>()) {
-        let codes = ItemCode::list(&text);
-        prop_assert!(codes.len() <= MAX_ITEMS);
-        for code in codes {
-            prop_assert_eq!(ItemCode::parse(code.as_str()), Some(code));
-        }
-    }
 }

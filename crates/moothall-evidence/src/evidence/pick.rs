@@ -10,12 +10,12 @@ use std::collections::btree_map::Entry;
 use rust_decimal::Decimal;
 
 use super::companyfacts::{CompanyFacts, FactsFiling, Row};
+use super::data_check::DataCheck;
 use super::day::Day;
 use super::fact::{Fact, FactId, Filed, Restated, Source, Unit};
 use super::fiscal::{FiscalYears, YEARS_BACK, reported_periods};
 use super::metrics::{Kind, METRICS, Metric};
 use super::period::Period;
-use super::sheet::DataCheck;
 use super::splits::{self, Split, SplitVote, factor_between};
 
 /// What was picked, as it was filed.

@@ -3,7 +3,7 @@ use crate::evidence::test_data::{
     ALL, ALPHABET, APPLE, JPMORGAN, LOGISTIC_PROPERTIES, MARVELL, NVIDIA, SNOWFLAKE, Sample,
     WALMART, read,
 };
-use crate::evidence::{Filed, Restated, Source, SplitAdjustment, Unit, fixed};
+use crate::evidence::{Filed, GapReason, Identity, Restated, Source, SplitAdjustment, Unit, fixed};
 
 fn day(text: &str) -> Day {
     Day::parse(text).unwrap()

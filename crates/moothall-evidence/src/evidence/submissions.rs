@@ -10,7 +10,7 @@ use serde::{Deserialize, de};
 use super::cik::Cik;
 use super::day::Day;
 use super::error::{EvidenceError, within};
-use super::events::ItemCode;
+use super::item_code::ItemCode;
 use super::text::cleaned;
 
 const WHAT: &str = "list of filings";

@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::bundle::newest_filing;
+use super::data_check::{DataCheck, GapReason};
 use super::day::Day;
 use super::fact::{Fact, FactId, Unit};
 use super::order::ORDER;
 use super::period::Period;
-use super::sheet::{DataCheck, GapReason, Sheet};
+use super::sheet::Sheet;
 use crate::tokens_expected;
 
 impl Sheet {

@@ -44,6 +44,14 @@ impl Ticker {
         if sound { Ok(Self(upper)) } else { Err(InvalidTicker(cleaned(text, 40))) }
     }
 
+    /// Reads a symbol only in the spelling that is written.
+    pub fn parse_written(text: &str) -> Result<Self, InvalidTicker> {
+        match Self::parse(text) {
+            Ok(ticker) if ticker.0 != text => Err(InvalidTicker(cleaned(text, 40))),
+            parsed => parsed,
+        }
+    }
+
     /// The symbol in capitals.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -70,11 +78,9 @@ impl std::str::FromStr for Ticker {
 }
 
 impl<'de> Deserialize<'de> for Ticker {
-    /// Only the spelling that is written.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let ticker = Self::parse(&text).map_err(de::Error::custom)?;
-        if ticker.0 == text { Ok(ticker) } else { Err(de::Error::custom(InvalidTicker(text))) }
+        Self::parse_written(&text).map_err(de::Error::custom)
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
+use super::data_check::GapReason;
 use super::fact::{FactId, Unit};
 use super::order::place;
-use super::sheet::{GapReason, Sheet};
+use super::sheet::Sheet;
 use super::table::fixed;
 
 impl Sheet {

@@ -11,13 +11,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::cik::Cik;
 use super::companyfacts::{Form, usable};
+use super::data_check::DataCheck;
 use super::day::Day;
 use super::error::{EvidenceError, within};
 use super::fact::{Fact, FactId, Filed, Restated, Source};
 use super::metrics::{Kind, metric};
 use super::period::Period;
 use super::pick::{MAX_CANDIDATES, is_currency};
-use super::sheet::{DataCheck, Foundation, Sheet};
+use super::sheet::{Foundation, Sheet};
 use super::splits::{self, Split};
 use super::submissions::Accession;
 use super::text::cleaned;

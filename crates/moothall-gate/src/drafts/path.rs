@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::text::is_unseen;
+
 /// The longest path, as on Linux.
 const MAX_PATH_BYTES: usize = 4096;
 /// The longest name in it.
@@ -128,28 +130,6 @@ impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Characters that leave no ink, or that change how others are shown.
-pub fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Control characters and what cannot be seen, spelled out: what a person reads is what is there.
-pub fn spelled_out(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c == '\t' || !(c.is_control() || is_unseen(c)) {
-            true => shown.push(c),
-            false => shown.extend(c.escape_unicode()),
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

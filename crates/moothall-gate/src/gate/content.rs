@@ -8,7 +8,7 @@ use regex::Regex;
 use super::policy::Policy;
 use super::rule::Rule;
 use super::{Comparison, FileChange, Seen};
-use crate::drafts::is_unseen;
+use crate::text::{is_unseen, turns_direction};
 
 /// Lines at the top of a file in which a generator says so.
 const HEAD_LINES: usize = 20;
@@ -106,7 +106,7 @@ fn characters(old: Option<&str>, text: &str) -> Vec<Seen> {
         }
         let number = Some(at + 1);
         // One finding of a kind is enough for a person, and a file full of them is no bomb.
-        if !bidi && line.chars().any(turns) {
+        if !bidi && line.chars().any(turns_direction) {
             bidi = true;
             let words = "marks that change the direction of writing";
             seen.push(Seen::new(Rule::ContentBidi, number, words));
@@ -128,10 +128,6 @@ fn characters(old: Option<&str>, text: &str) -> Vec<Seen> {
     seen
 }
 
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Emoji are made with joiners and selectors, so those count only away from emoji.
 fn has_unseen(line: &str) -> bool {
     let mut before = '\0';
@@ -148,7 +144,7 @@ fn has_unseen(line: &str) -> bool {
                 || before.is_ascii_digit()
                 || before == '#'
                 || before == '*');
-        if (control || is_unseen(c)) && !turns(c) && !of_emoji {
+        if (control || is_unseen(c)) && !turns_direction(c) && !of_emoji {
             return true;
         }
         before = c;

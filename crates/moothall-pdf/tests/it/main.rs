@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
 use moothall_core::report::document::{Block, Column, Document, Field, Link, Span, Table};
+use moothall_core::text;
 use moothall_pdf::{MAX_BYTES, Paper, Pdf, PdfError, typeset};
 
 /// What would be read as markup, were it read.
@@ -116,6 +117,32 @@ fn words_are_printed_and_never_read() {
         let plain = HOSTILE.replace(|sign: char| !sign.is_ascii_alphanumeric() && sign != ' ', "x");
         assert_eq!(made.pages, pdf(&document(&plain), paper).unwrap().pages);
     }
+}
+
+#[test]
+fn characters_that_nobody_sees_do_not_reach_the_pages() {
+    let pages = |words: &str| {
+        let document = Document {
+            blocks: vec![
+                Block::heading(1, words),
+                Block::notice(words),
+                Block::Paragraph { words: vec![Span::text(words), Span::strong(words)] },
+                Block::Fields { rows: vec![Field::new(words, words)] },
+                Block::Table(Table {
+                    columns: vec![Column::words(words)],
+                    rows: vec![vec![vec![Span::text(words)]]],
+                    has_total: false,
+                }),
+            ],
+            ..document("plain")
+        };
+        pdf(&document, Paper::A4).unwrap().bytes
+    };
+    let hidden: String =
+        ('\0'..=char::MAX).filter(|c| text::is_unseen(*c) || c.is_control()).collect();
+    let (spaces, others): (String, String) = hidden.chars().partition(|c| c.is_whitespace());
+    assert_eq!(pages(&format!("a{others}b")), pages("ab"));
+    assert_eq!(pages(&format!("a{spaces}b")), pages("a b"));
 }
 
 #[test]

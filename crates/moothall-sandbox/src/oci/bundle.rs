@@ -5,7 +5,8 @@ use std::path::Path;
 use moothall_core::sandbox::Limits;
 use serde_json::{Value, json};
 
-use super::cgroup::{Cgroups, Controller};
+use super::Kernel;
+use super::cgroup::{Cgroups, Resources};
 use super::seccomp;
 use super::user_namespace::IdRange;
 
@@ -54,12 +55,6 @@ const SHARED_MEMORY_BYTES: u64 = 4 << 20;
 /// Open files of the agent, which has a few of its own and one for each that it brings.
 const AGENT_OPEN_FILES: u32 = 1024;
 
-/// The period over which a share of a CPU is counted, in microseconds.
-pub(super) const CPU_PERIOD: u64 = 100_000;
-
-/// The kernel takes no shorter quota.
-const SHORTEST_QUOTA: u64 = 1000;
-
 /// What one sandbox is.
 #[derive(Debug)]
 pub(super) struct Bundle<'a> {
@@ -77,49 +72,6 @@ pub(super) struct Bundle<'a> {
     pub(super) kernel: Kernel,
     /// Its user ids on the host; none where they are the host's own.
     pub(super) ids: Option<IdRange>,
-}
-
-/// Which kernel a sandbox's programs talk to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kernel {
-    Host,
-    Gvisor,
-}
-
-/// What the host's control groups hold of a sandbox: the program's limits and what the sandbox itself
-/// needs beside the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Resources {
-    pub(super) memory_bytes: u64,
-    pub(super) pids: u64,
-    /// Microseconds of CPU in each [`CPU_PERIOD`].
-    pub(super) cpu_quota: u64,
-}
-
-impl Resources {
-    pub(super) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
-        let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
-        Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
-    }
-
-    /// The `linux.resources` section: only what the host can hold, because a runtime refuses the
-    /// rest, and what nobody holds is said in the attestation.
-    fn section(&self, cgroups: &Cgroups) -> Value {
-        let mut section = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
-        if cgroups.holds(Controller::Memory) {
-            section["memory"] = json!({ "limit": self.memory_bytes });
-            if cgroups.counts_swap() {
-                section["memory"]["swap"] = self.memory_bytes.into();
-            }
-        }
-        if cgroups.holds(Controller::Pids) {
-            section["pids"] = json!({ "limit": self.pids });
-        }
-        if cgroups.holds(Controller::Cpu) {
-            section["cpu"] = json!({ "period": CPU_PERIOD, "quota": self.cpu_quota });
-        }
-        section
-    }
 }
 
 impl Bundle<'_> {

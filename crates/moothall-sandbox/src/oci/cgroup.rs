@@ -7,12 +7,55 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
+use moothall_core::sandbox::Limits;
+use serde_json::{Value, json};
 
-use super::bundle::{CPU_PERIOD, Resources};
 use crate::SandboxError;
 
 /// All groups of ours are below this one.
 const PARENT: &str = crate::registry::CGROUP_PARENT;
+
+/// The period over which a share of a CPU is counted, in microseconds.
+const CPU_PERIOD: u64 = 100_000;
+
+/// The kernel takes no shorter quota.
+const SHORTEST_QUOTA: u64 = 1000;
+
+/// What the host's control groups hold of a sandbox: the program's limits and what the sandbox itself
+/// needs beside the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resources {
+    pub(super) memory_bytes: u64,
+    pub(super) pids: u64,
+    /// Microseconds of CPU in each [`CPU_PERIOD`].
+    pub(super) cpu_quota: u64,
+}
+
+impl Resources {
+    pub(super) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
+        let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
+        Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
+    }
+
+    /// The `linux.resources` section: only what the host can hold, because a runtime refuses the
+    /// rest, and what nobody holds is said in the attestation.
+    pub(super) fn section(&self, cgroups: &Cgroups) -> Value {
+        let mut section = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
+        if cgroups.holds(Controller::Memory) {
+            section["memory"] = json!({ "limit": self.memory_bytes });
+            if cgroups.counts_swap() {
+                section["memory"]["swap"] = self.memory_bytes.into();
+            }
+        }
+        if cgroups.holds(Controller::Pids) {
+            section["pids"] = json!({ "limit": self.pids });
+        }
+        if cgroups.holds(Controller::Cpu) {
+            section["cpu"] = json!({ "period": CPU_PERIOD, "quota": self.cpu_quota });
+        }
+        section
+    }
+}
 
 /// A controller that holds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

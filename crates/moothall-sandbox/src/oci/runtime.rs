@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use moothall_core::sandbox::{IsolationClass, Limits};
 
-use super::bundle::{Kernel, Resources};
-use super::cgroup::{Cgroups, Controller};
+use super::Kernel;
+use super::cgroup::{Cgroups, Controller, Resources};
 use crate::runtime_version::{RUNSC_MINIMUM, release_date};
 use crate::{EngineName, SandboxError};
 

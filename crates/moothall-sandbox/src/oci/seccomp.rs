@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::bundle::Kernel;
+use super::Kernel;
 
 /// Allowed whatever their arguments are.
 const ALLOWED: &[&str] = &[

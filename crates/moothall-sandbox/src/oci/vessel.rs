@@ -12,8 +12,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use super::bundle::Resources;
 use super::cgroup::Group;
+use super::cgroup::Resources;
 use crate::registry::{RecordGuard, remove_cgroup};
 use crate::spawner::Process;
 use crate::{Container, ProcessId, SandboxError, VesselEnd};

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::guest::{GuestWorkflow, Place};
-use moothall_core::model::{ModelReply, ModelRequest, StopReason, Usage, UsageBasis};
+use moothall_core::consult::board;
+use moothall_core::debate::{Calls, Debate, DebateInput};
+use moothall_core::guest::{GuestWorkflow, Place, SaidStep};
+use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
 use moothall_core::sandbox::{
     ExecuteRequest, Exit, GuestPath, IsolationClass, Labels, LimitName, Limits,
 };
-use moothall_core::{EffectResult, Sha256Hex, Verdict};
+use moothall_core::{EffectResult, Sha256Hex, Workflow as _};
 use moothall_sandbox::{
     EngineName, Host, HostOptions, NamedSandboxes, Policy, PoolOptions, Sandboxes, SharedKernel,
     Spec,
@@ -272,22 +274,36 @@ async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     let world = open(engine, 0).await;
     let spec = Spec { image: "debate".to_owned(), limits: Limits::default() };
     let mut lease = world.sandboxes.lease(&spec, &Labels::default()).await.unwrap();
-    let question = ModelRequest::ask("demo".parse().unwrap(), "Why?", 100);
-    let workflow = GuestWorkflow::Ask { request: Box::new(question.clone()) };
+    let board = board();
+    let input = DebateInput {
+        move_id: "m1".to_owned(),
+        company: "Helix Instruments".to_owned(),
+        dossier: "Revenue 412".into(),
+        move_markdown: "# m1: Sell more".into(),
+        machine_findings: Vec::new(),
+        rounds: 2,
+        critic: board.critic,
+        decision_makers: board.decision_makers,
+        metrics: board.metrics,
+        critic_model: "demo".parse().unwrap(),
+        decision_maker_model: "demo".parse().unwrap(),
+        calls: Calls::default(),
+    };
+    let mut outside = Debate::new(input.clone()).unwrap();
+    let workflow = GuestWorkflow::Debate { input: Box::new(input) };
     let step = lease.session().start_workflow(workflow).await.unwrap();
-    let [(id, asked)] = step.perform.as_slice() else { panic!("{step:?}") };
-    assert_eq!(*asked, question.hash().unwrap());
-    let reply = ModelReply {
+    assert_eq!(step, SaidStep::of(outside.start()).unwrap());
+    let (id, _) = step.perform.first().unwrap().clone();
+    let reply = EffectResult::ModelReplied(ModelReply {
         text: "Because.".to_owned(),
         stop: StopReason::End,
         model: "demo".to_owned(),
         usage: Usage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
-    };
-    let step =
-        lease.session().tell_result(id.clone(), EffectResult::ModelReplied(reply)).await.unwrap();
-    assert_eq!(step.outcome.unwrap().verdict, Verdict::Pass);
+    });
+    let step = lease.session().tell_result(id.clone(), reply.clone()).await.unwrap();
+    assert_eq!(step, SaidStep::of(outside.resume(&id, reply).unwrap()).unwrap());
     lease.end().await;
 }
 

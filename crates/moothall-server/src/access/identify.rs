@@ -6,10 +6,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use moothall_core::ErrorCode;
 use moothall_core::access::{Caller, Limits, Member, Owner, Scopes};
-use moothall_store::{Credential, StoreError, TokenRow};
+use moothall_store::{Credential, StoreError, TokenRow, now_ms};
 
-use super::{Access, Admits, now_ms};
+use super::{Access, Admits};
 use crate::{Problem, Who};
 
 /// Where a page says its word.
@@ -49,7 +50,7 @@ pub(crate) async fn identify(
         && !says_its_word(request.headers(), page_word.as_ref())
     {
         let words = "a page that changes something says its word";
-        return Problem::new(StatusCode::FORBIDDEN, "page-word-missing", words)
+        return Problem::new(StatusCode::FORBIDDEN, ErrorCode::PageWordMissing, words)
             .with_hint("`GET /api/session` tells it; send it as `X-Moothall-Page`")
             .into_response();
     }
@@ -59,9 +60,13 @@ pub(crate) async fn identify(
         && let Err(wait) = access.count(token, a_minute)
     {
         let seconds = u32::try_from(wait.seconds).unwrap_or(u32::MAX);
-        return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", wait.to_string())
-            .retry_after(seconds)
-            .into_response();
+        return Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            ErrorCode::TooManyRequests,
+            wait.to_string(),
+        )
+        .retry_after(seconds)
+        .into_response();
     }
     request.extensions_mut().insert(Who(caller));
     if let With::Session(secret) = with {

@@ -6,12 +6,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use moothall_core::access::{Caller, Member};
-use moothall_store::Credential;
+use moothall_store::{Credential, now_ms};
 use serde::Deserialize;
 
+use super::SESSION_LASTS;
 use super::identify::OwnSession;
 use super::login_throttle::LoginAttempt;
-use super::{SESSION_LASTS, now_ms};
 use crate::asked::Asked;
 use crate::connections::PeerAddress;
 use crate::plain_page::plain_page;

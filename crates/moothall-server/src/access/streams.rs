@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
+use moothall_core::ErrorCode;
 use moothall_core::access::{Caller, TokenId};
 
 use crate::{Problem, Who};
@@ -42,7 +43,7 @@ impl StreamLimiter {
                 );
                 return Err(Problem::new(
                     StatusCode::TOO_MANY_REQUESTS,
-                    "too-many-streams",
+                    ErrorCode::TooManyStreams,
                     detail,
                 )
                 .with_hint("close streams that nobody reads, or use another token")

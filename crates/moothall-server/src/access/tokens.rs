@@ -4,10 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use moothall_core::ErrorCode;
 use moothall_core::access::{Caller, Limits, Owner, Scope, Scopes, TokenId};
-use moothall_store::{Credential, MAX_LABEL_BYTES, NewToken, Teams, TokenRow, random_token_id};
+use moothall_store::{
+    Credential, MAX_LABEL_BYTES, NewToken, Teams, TokenRow, now_ms, random_token_id,
+};
 
-use super::now_ms;
 use crate::asked::{Body, Named};
 use crate::times::rfc3339;
 use crate::wire::{MadeToken, MakeToken, TokenList, TokenState, TokenSummary};
@@ -85,7 +87,7 @@ pub(crate) async fn revoke(
     Named(token): Named<String>,
 ) -> Result<Json<TokenSummary>, Problem> {
     let not_there = || {
-        Problem::new(StatusCode::NOT_FOUND, "token-not-found", "there is no such token")
+        Problem::new(StatusCode::NOT_FOUND, ErrorCode::TokenNotFound, "there is no such token")
             .with_hint("`GET /api/tokens` lists them")
     };
     let id: TokenId = token.parse().map_err(|_| not_there())?;

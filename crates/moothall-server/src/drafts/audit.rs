@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State as Shared;
-use moothall_core::drafts::{DraftId, End, Event, RelPath, Say, spelled_out};
+use moothall_core::drafts::{DraftId, End, Event, RelPath, Say};
+use moothall_core::text::escaped;
 use moothall_workspace::{DraftError, Head, Line, Verified, torn_files};
 use serde::Deserialize;
 
@@ -111,11 +112,11 @@ struct Says {
 
 fn row(line: &Line) -> AuditRow {
     let Says { kind, drafts, path, words } = says(&line.record.event);
-    let words = words.iter().filter(|text| !text.is_empty()).map(|text| spelled_out(text));
+    let words = words.iter().filter(|text| !text.is_empty()).map(|text| escaped(text));
     AuditRow {
         seq: line.head.seq,
         at: rfc3339(line.record.ts),
-        who: spelled_out(&line.record.actor.to_string()),
+        who: escaped(&line.record.actor.to_string()),
         kind: kind.to_owned(),
         drafts: drafts.iter().map(ToString::to_string).collect(),
         path: path.map(|path| path.to_string()),

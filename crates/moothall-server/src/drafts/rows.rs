@@ -1,7 +1,8 @@
 //! Drafts as they travel.
 
-use moothall_core::drafts::{Draft, DraftId, JudgedFinding, Principal, Refusal, spelled_out};
+use moothall_core::drafts::{Draft, DraftId, JudgedFinding, Principal, Refusal};
 use moothall_core::gate::Channel;
+use moothall_core::text::escaped;
 use moothall_workspace::{Caller, DiffLine, DraftError, ShownFile, Side, difference};
 
 use super::Workspace;
@@ -26,7 +27,7 @@ pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
         draft_id: draft.id,
         workspace: workspace.id.clone(),
         task_id: draft.task.clone(),
-        owner: spelled_out(&draft.owner.to_string()),
+        owner: escaped(&draft.owner.to_string()),
         path: draft.path.to_string(),
         rename_to: draft.change.rename_to.as_ref().map(ToString::to_string),
         change,
@@ -34,12 +35,12 @@ pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
         revision: draft.revision,
         touched_at: rfc3339(draft.touched),
         submitted_at: submission.map(|one| rfc3339(one.at)),
-        summary: submission.map_or_else(String::new, |one| spelled_out(&one.summary)),
+        summary: submission.map_or_else(String::new, |one| escaped(&one.summary)),
         together: submission.map_or_else(|| vec![draft.id], |one| one.drafts.clone()),
         seal: submission.map(|one| one.seal),
         findings: submission.map_or_else(Vec::new, |one| one.findings.iter().map(found).collect()),
         reviewed: submission.and_then(|one| one.reviewed.as_ref()).map(|(say, by, reason)| {
-            ReviewedRow { say: *say, by: spelled_out(&by.id), reason: spelled_out(reason) }
+            ReviewedRow { say: *say, by: escaped(&by.id), reason: escaped(reason) }
         }),
         conflict: draft.conflict.as_ref().map(ToString::to_string),
     }

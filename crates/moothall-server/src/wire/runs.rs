@@ -109,23 +109,3 @@ pub struct ArtifactRef {
     /// Its size.
     pub bytes: u64,
 }
-
-/// What a citation leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct CitedFact {
-    /// `F0:Revenue:FY2025`.
-    pub id: String,
-    /// What it says.
-    pub says: String,
-    /// The filing that says so.
-    pub filed: Option<String>,
-    /// The number of that filing.
-    pub accession: Option<String>,
-    /// Where a person can read it; a company that does not exist has no such place.
-    pub link: Option<String>,
-    /// How it was computed, where it was.
-    pub formula: Option<String>,
-    /// What it was computed from.
-    pub inputs: Vec<String>,
-}

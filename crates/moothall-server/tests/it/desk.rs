@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::pin::Pin;
 
-use moothall_core::RunId;
 use moothall_core::report::document::Document;
+use moothall_core::{ErrorCode, RunId};
 use moothall_server::wire::{
     ChangeMoves, CheckText, CommitteeList, Doctor, FactsQuery, ResumeRun, Settings, StartConsult,
     TickerList,
@@ -22,7 +22,7 @@ pub(crate) struct AbsentDesk {
 }
 
 fn absent<'a, T: Send + 'a>() -> DeskFuture<'a, T> {
-    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here")) })
+    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here")) })
 }
 
 impl Desk for AbsentDesk {
@@ -43,7 +43,7 @@ impl Desk for AbsentDesk {
                     "model call finished"
                 );
             });
-            Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
+            Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
         })
     }
     fn resume(&self, _: RunRow, _: ResumeRun) -> DeskFuture<'_, ()> {
@@ -73,7 +73,7 @@ impl Desk for AbsentDesk {
         absent()
     }
     fn committees(&self) -> Result<CommitteeList, Problem> {
-        Err(Problem::new(StatusCode::CONFLICT, "absent", "nobody is here"))
+        Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
     }
     fn settings(&self) -> DeskFuture<'_, Settings> {
         absent()

@@ -2,6 +2,7 @@
 
 use moothall_core::consult::GatherFailureKind;
 use moothall_core::evidence::{EvidenceError, Listing, Ticker};
+use moothall_core::with_causes;
 
 use super::GatherError;
 use crate::edgar::EdgarError;
@@ -15,13 +16,7 @@ pub(super) fn unreadable(error: EvidenceError) -> GatherError {
         EvidenceError::NoAnnualReport { .. } => GatherFailureKind::NoFacts,
         _ => GatherFailureKind::Unreadable,
     };
-    let mut detail = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        detail = format!("{detail}: {error}");
-        cause = error.source();
-    }
-    GatherError::new(kind, detail)
+    GatherError::new(kind, with_causes(&error))
 }
 
 pub(super) fn other_filer(what: &str) -> GatherError {

@@ -1,69 +1,35 @@
 //! How a run begins.
 
-use moothall_core::access::{Excess, InUse, Limits, TokenId, admit as within_limits};
+use moothall_core::access::{InUse, Limits, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId};
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 
 use super::accounts::know_team;
-use super::{Found, Hold, database_error, hold, key};
+use super::{Hold, hold, key};
+use crate::admission::{Admitting, Day};
 use crate::prepared::text;
-use crate::rows::{digest, json, run_id, to_sql};
-use crate::{Admission, NewRun, Once, RunState, StoreError, Terms, rules};
+use crate::rows::{json, to_sql, token_id};
+use crate::{NewRun, Once, RunState, StoreError, rules};
 
-/// Makes a run whose team is there and whose id is new.
-pub(super) async fn make(connection: &mut PgConnection, run: &NewRun) -> Result<(), StoreError> {
-    let input = text("the input", &run.spec)?;
-    let at_ms = to_sql(run.created_at_ms)?;
-    let team = &run.owner.team;
-    know_team(connection, team).await?;
-    let done = sqlx::query(
-        "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms, state,
-                           updated_at_ms, head, team, token_id, cap_micro_usd)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $7, 0, $9, $10, $11)
-         ON CONFLICT (run_id) DO NOTHING",
-    )
-    .bind(key(&run.run_id)?)
-    .bind(run.spec.workflow())
-    .bind(run.title.as_str())
-    .bind(input)
-    .bind(run.model.as_str())
-    .bind(run.build.as_str())
-    .bind(at_ms)
-    .bind(RunState::Running.as_str())
-    .bind(team.as_str())
-    .bind(run.owner.token.as_ref().map(TokenId::as_str))
-    .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
-    .execute(connection)
-    .await
-    .map_err(database_error)?;
-    if done.rows_affected() == 0 {
-        return Err(StoreError::RunExists(run.run_id.clone()));
+impl Admitting for PgConnection {
+    async fn asked_before(
+        &mut self,
+        team: &TeamName,
+        once: &Once,
+    ) -> Result<Option<(String, String)>, StoreError> {
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1 || '/' || $2, 0))")
+            .bind(team.as_str())
+            .bind(once.key.as_str())
+            .execute(&mut *self)
+            .await?;
+        let before = sqlx::query_as(
+            "SELECT encode(request_sha256, 'hex'), run_id::text FROM requests
+             WHERE team = $1 AND key = $2",
+        );
+        Ok(before.bind(team.as_str()).bind(once.key.as_str()).fetch_optional(self).await?)
     }
-    Ok(())
-}
 
-/// Makes a run on terms.
-pub(super) async fn admit(
-    pool: &PgPool,
-    run: &NewRun,
-    terms: &Terms,
-) -> Result<Admission, StoreError> {
-    rules::check_key(terms)?;
-    let mut transaction = pool.begin().await.map_err(database_error)?;
-    if let Some(once) = &terms.once
-        && let Some(before) = asked_before(&mut transaction, run, once).await?
-    {
-        return Ok(before);
-    }
-    if let Some(token) = &run.owner.token {
-        let limits = limits_of(&mut transaction, token).await?;
-        let day = Day { token, began_at_ms: terms.day_began_at_ms, but: &run.run_id };
-        if let Err(excess) = within_limits(limits, day.in_use(&mut transaction).await?, run.cap) {
-            return Ok(Admission::Refused(excess));
-        }
-    }
-    make(&mut transaction, run).await?;
-    if let Some(once) = &terms.once {
+    async fn remember(&mut self, run: &NewRun, once: &Once) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO requests (team, key, request_sha256, run_id)
              VALUES ($1, $2, decode($3, 'hex'), $4)",
@@ -72,122 +38,77 @@ pub(super) async fn admit(
         .bind(once.key.as_str())
         .bind(once.request_sha256.to_string())
         .bind(key(&run.run_id)?)
-        .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .execute(self)
+        .await?;
+        Ok(())
     }
-    transaction.commit().await.map_err(database_error)?;
-    Ok(Admission::Made)
-}
 
-/// Nobody else asks with the same key until the end of the transaction.
-async fn asked_before(
-    connection: &mut PgConnection,
-    run: &NewRun,
-    once: &Once,
-) -> Result<Option<Admission>, StoreError> {
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1 || '/' || $2, 0))")
+    async fn make(&mut self, run: &NewRun) -> Result<(), StoreError> {
+        know_team(self, &run.owner.team).await?;
+        let done = sqlx::query(
+            "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms, state,
+                               updated_at_ms, head, team, token_id, cap_micro_usd)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $7, 0, $9, $10, $11)
+             ON CONFLICT (run_id) DO NOTHING",
+        )
+        .bind(key(&run.run_id)?)
+        .bind(run.spec.workflow())
+        .bind(run.title.as_str())
+        .bind(text("the input", &run.spec)?)
+        .bind(run.model.as_str())
+        .bind(run.build.as_str())
+        .bind(to_sql(run.created_at_ms)?)
+        .bind(RunState::Running.as_str())
         .bind(run.owner.team.as_str())
-        .bind(once.key.as_str())
-        .execute(&mut *connection)
-        .await
-        .map_err(database_error)?;
-    let before: Option<(String, String)> = sqlx::query_as(
-        "SELECT encode(request_sha256, 'hex'), run_id::text FROM requests
-         WHERE team = $1 AND key = $2",
-    )
-    .bind(run.owner.team.as_str())
-    .bind(once.key.as_str())
-    .fetch_optional(connection)
-    .await
-    .map_err(database_error)?;
-    let Some((request, made)) = before else { return Ok(None) };
-    Ok(Some(if digest(&request)? == once.request_sha256 {
-        Admission::MadeBefore(run_id(&made)?)
-    } else {
-        Admission::OtherRequest
-    }))
-}
+        .bind(run.owner.token.as_ref().map(TokenId::as_str))
+        .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
+        .execute(self)
+        .await?;
+        rules::made(run, done.rows_affected())
+    }
 
-/// Gives a run another cap, if the rest of its token's day leaves room for it.
-pub(super) async fn change_cap(
-    pool: &PgPool,
-    id: &RunId,
-    cap: Option<MicroUsd>,
-    day_began_at_ms: u64,
-) -> Result<Result<(), Excess>, StoreError> {
-    let mut transaction = pool.begin().await.map_err(database_error)?;
-    let token: Option<Option<String>> =
-        sqlx::query_scalar("SELECT token_id FROM runs WHERE run_id = $1")
+    async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {
+        let token: Option<Option<String>> =
+            sqlx::query_scalar("SELECT token_id FROM runs WHERE run_id = $1")
+                .bind(key(id)?)
+                .fetch_optional(self)
+                .await?;
+        token_id(id, token)
+    }
+
+    async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
+        Ok(hold(self, id, Hold::Alone).await?.state)
+    }
+
+    async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET cap_micro_usd = $1 WHERE run_id = $2")
+            .bind(cap.map(|cap| to_sql(cap.micros())).transpose()?)
             .bind(key(id)?)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(database_error)?;
-    let token = token.ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
-    let token: Option<TokenId> = token
-        .map(|text| text.parse().map_err(|error| StoreError::unreadable("token id", error)))
-        .transpose()?;
-    // The token before the run, as for a run that is made: two who need both never wait for each
-    // other.
-    let limits = match &token {
-        Some(token) => Some(limits_of(&mut transaction, token).await?),
-        None => None,
-    };
-    let Found { state, .. } = hold(&mut transaction, id, Hold::Alone).await?;
-    if state.is_terminal() {
-        return Err(StoreError::RunEnded { run_id: id.clone(), state });
+            .execute(self)
+            .await?;
+        Ok(())
     }
-    if let (Some(token), Some(limits)) = (&token, limits) {
-        // It is one of the runs at once already.
-        let limits = Limits { runs_at_once: None, ..limits };
-        let day = Day { token, began_at_ms: day_began_at_ms, but: id };
-        let in_use = day.in_use(&mut transaction).await?;
-        if let Err(excess) = within_limits(limits, in_use, cap) {
-            return Ok(Err(excess));
-        }
+
+    async fn limits_of(&mut self, token: &TokenId) -> Result<Limits, StoreError> {
+        let limits: Option<String> =
+            sqlx::query_scalar("SELECT limits FROM tokens WHERE token_id = $1 FOR NO KEY UPDATE")
+                .bind(token.as_str())
+                .fetch_optional(self)
+                .await?;
+        json("limits", &limits.ok_or_else(|| StoreError::UnknownToken(token.clone()))?)
     }
-    sqlx::query("UPDATE runs SET cap_micro_usd = $1 WHERE run_id = $2")
-        .bind(cap.map(|cap| to_sql(cap.micros())).transpose()?)
-        .bind(key(id)?)
-        .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)?;
-    Ok(Ok(()))
-}
 
-/// The limits of a token. Nobody else starts a run with it until the end of the transaction.
-async fn limits_of(connection: &mut PgConnection, token: &TokenId) -> Result<Limits, StoreError> {
-    let limits: Option<String> =
-        sqlx::query_scalar("SELECT limits FROM tokens WHERE token_id = $1 FOR NO KEY UPDATE")
-            .bind(token.as_str())
-            .fetch_optional(connection)
-            .await
-            .map_err(database_error)?;
-    json("limits", &limits.ok_or_else(|| StoreError::UnknownToken(token.clone()))?)
-}
-
-/// The runs of a token that count in a day: those that began in it, and those that have not ended.
-struct Day<'a> {
-    token: &'a TokenId,
-    began_at_ms: u64,
-    /// This one does not count.
-    but: &'a RunId,
-}
-
-impl Day<'_> {
-    async fn in_use(&self, connection: &mut PgConnection) -> Result<InUse, StoreError> {
+    async fn in_use(&mut self, day: &Day<'_>) -> Result<InUse, StoreError> {
         let found = sqlx::query(
             "SELECT state, spent, cap_micro_usd FROM runs
              WHERE token_id = $1 AND run_id <> $2
                AND (created_at_ms >= $3 OR state IN ('running', 'paused'))",
         )
-        .bind(self.token.as_str())
-        .bind(key(self.but)?)
-        .bind(to_sql(self.began_at_ms)?)
-        .fetch_all(connection)
-        .await
-        .map_err(database_error)?;
+        .bind(day.token.as_str())
+        .bind(key(day.but)?)
+        .bind(to_sql(day.began_at_ms)?)
+        .fetch_all(self)
+        .await?;
         rules::in_use(&found)
     }
 }

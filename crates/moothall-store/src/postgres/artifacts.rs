@@ -3,16 +3,16 @@
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::postgres::PgPool;
 
-use super::{Found, Hold, database_error, hold, key};
+use super::{Found, Hold, PgStore, hold, key};
 use crate::{StoreError, rules};
 
 pub(super) async fn keep(
-    pool: &PgPool,
+    store: &PgStore,
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
     let sha256 = rules::name_artifact(content)?;
-    let mut transaction = pool.begin().await.map_err(database_error)?;
+    let mut transaction = store.begin_writing().await?;
     let Found { state, .. } = hold(&mut transaction, id, Hold::Shared).await?;
     if state.is_terminal() {
         // Only what is there already may be kept again.
@@ -23,8 +23,7 @@ pub(super) async fn keep(
         .bind(key(id)?)
         .bind(sha256.to_string())
         .fetch_one(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
         return match kept {
             true => Ok(sha256),
             false => Err(StoreError::RunEnded { run_id: id.clone(), state }),
@@ -38,9 +37,8 @@ pub(super) async fn keep(
     .bind(sha256.to_string())
     .bind(content)
     .execute(&mut *transaction)
-    .await
-    .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)?;
+    .await?;
+    transaction.commit().await?;
     Ok(sha256)
 }
 
@@ -56,7 +54,6 @@ pub(super) async fn find(
     .bind(key(id)?)
     .bind(sha256.to_string())
     .fetch_optional(pool)
-    .await
-    .map_err(database_error)?;
+    .await?;
     rules::check_artifact(content, sha256)
 }

@@ -3,7 +3,7 @@
 use moothall_core::RunId;
 use moothall_core::consult::Change;
 
-use super::{Hold, PgStore, database_error, hold, key};
+use super::{Hold, PgStore, hold, key};
 use crate::prepared::text;
 use crate::{StoreError, rows};
 
@@ -12,7 +12,7 @@ pub(super) async fn add(store: &PgStore, id: &RunId, changes: &[Change]) -> Resu
     let texts: Result<Vec<String>, StoreError> =
         changes.iter().map(|change| text("a change", change)).collect();
     let texts = texts?;
-    let mut transaction = store.pool.begin().await.map_err(database_error)?;
+    let mut transaction = store.begin_writing().await?;
     // Two who add at the same time would take the same numbers.
     hold(&mut transaction, id, Hold::Alone).await?;
     sqlx::query(
@@ -23,9 +23,8 @@ pub(super) async fn add(store: &PgStore, id: &RunId, changes: &[Change]) -> Resu
     .bind(key(id)?)
     .bind(texts)
     .execute(&mut *transaction)
-    .await
-    .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)
+    .await?;
+    Ok(transaction.commit().await?)
 }
 
 /// The changes in the order in which they came.
@@ -33,8 +32,7 @@ pub(super) async fn all(store: &PgStore, id: &RunId) -> Result<Vec<Change>, Stor
     let rows = sqlx::query("SELECT change FROM changes WHERE run_id = $1 ORDER BY seq")
         .bind(key(id)?)
         .fetch_all(&store.pool)
-        .await
-        .map_err(database_error)?;
+        .await?;
     let rows = store.or_unknown(id, rows).await?;
     rows.iter().map(rows::change).collect()
 }
@@ -44,8 +42,7 @@ pub(super) async fn forget(store: &PgStore, id: &RunId) -> Result<(), StoreError
     let done = sqlx::query("DELETE FROM changes WHERE run_id = $1")
         .bind(key(id)?)
         .execute(&store.pool)
-        .await
-        .map_err(database_error)?;
+        .await?;
     if done.rows_affected() == 0 {
         store.or_unknown(id, Vec::new()).await?;
     }

@@ -7,7 +7,7 @@ use moothall_core::{EffectId, Outcome, RunEventBody, RunId};
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Found, Hold, database_error, hold, key};
+use super::{Found, Hold, hold, key};
 use crate::prepared::{Prepared, compare};
 use crate::rows::{self, Record as _, json, to_sql, unsigned};
 use crate::wave::{Changed, Purse};
@@ -56,7 +56,7 @@ pub(super) async fn write(
     requests: &[&Request],
 ) -> Result<Vec<Reply>, StoreError> {
     // Dropped before its end, it is rolled back.
-    let mut transaction = pool.begin().await.map_err(database_error)?;
+    let mut transaction = pool.begin().await?;
     let run = key(id)?;
     let found = hold(&mut transaction, id, Hold::Alone).await?;
     if found.state.is_terminal() {
@@ -92,7 +92,7 @@ pub(super) async fn write(
         || changed.is_news()
     {
         update(&mut transaction, run, (&found, state), &replies, requests, changed).await?;
-        transaction.commit().await.map_err(database_error)?;
+        transaction.commit().await?;
     }
     Ok(replies)
 }
@@ -125,8 +125,7 @@ async fn update(
     .bind(changed.purse)
     .bind(said().map(|prepared| prepared.at_ms).max())
     .execute(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     Ok(())
 }
 
@@ -173,8 +172,7 @@ async fn write_events(
     .bind(bodies)
     .bind(times)
     .fetch_all(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     for (place, seq) in written {
         let place = usize::try_from(place).unwrap_or_default().wrapping_sub(1);
         let not_offered = || StoreError::unreadable("event", "it was not offered");
@@ -220,8 +218,7 @@ async fn write_results(
     .bind(tries)
     .bind(texts)
     .execute(&mut *connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let new = usize::try_from(done.rows_affected()).unwrap_or(usize::MAX);
     if new < count {
         compare_results(connection, id, &results).await?;
@@ -266,8 +263,7 @@ async fn known(
     .bind(run)
     .bind(ids)
     .fetch_all(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     for row in &rows {
         if row.optional_text("wish")?.is_some() {
             known.wishes.insert(rows::wish(row)?);
@@ -292,8 +288,7 @@ async fn compare_results(
     .bind(key(id)?)
     .bind(ids)
     .fetch_all(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let found: BTreeMap<&str, (&str, &str)> =
         found.iter().map(|(id, request, result)| (id.as_str(), (&**request, &**result))).collect();
     let mut all = true;
@@ -322,8 +317,7 @@ async fn check_repetition(
             sqlx::query_scalar("SELECT outcome FROM runs WHERE run_id = $1")
                 .bind(key(id)?)
                 .fetch_one(&mut *connection)
-                .await
-                .map_err(database_error)?;
+                .await?;
         let stored = stored.map(|stored| json::<Outcome>("outcome", &stored)).transpose()?;
         if stored.as_ref() != Some(offered) {
             return Err(ended());
@@ -335,8 +329,7 @@ async fn check_repetition(
             .bind(key(id)?)
             .bind(keys)
             .fetch_all(&mut *connection)
-            .await
-            .map_err(database_error)?;
+            .await?;
     let stored: BTreeMap<String, String> = stored.into_iter().collect();
     for (event, _) in prepared.events() {
         let body = stored.get(&event.key);

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::{database_error, key};
+use super::key;
 use crate::{StoreError, rows};
 
 /// How often it is looked whether the connection still holds the locks.
@@ -145,14 +145,14 @@ impl Held {
             }
         }
         let made = async {
-            let mut connection = options.connect().await.map_err(database_error)?;
+            let mut connection = options.connect().await?;
             for lock in &self.locks {
                 // Where another process was faster, it has the run from now on.
                 take(&mut connection, *lock).await?;
             }
-            Ok(connection)
+            Ok::<_, StoreError>(connection)
         };
-        let silent = |_| Err(database_error(io::Error::from(io::ErrorKind::TimedOut).into()));
+        let silent = |_| Err(sqlx::Error::from(io::Error::from(io::ErrorKind::TimedOut)).into());
         let connection = tokio::time::timeout(SILENCE, made).await.unwrap_or_else(silent)?;
         Ok(self.connection.insert(connection))
     }
@@ -187,7 +187,7 @@ async fn free_slot(
     .bind(OTHERS_FIRST.as_secs_f64())
     .fetch_optional(connection)
     .await
-    .map_err(database_error)
+    .map_err(StoreError::from)
 }
 
 /// Takes a lock; `false` where another session has it.
@@ -202,7 +202,7 @@ async fn take(connection: &mut PgConnection, lock: Lock) -> Result<bool, StoreEr
             sqlx::query_scalar("SELECT pg_try_advisory_lock($1, $2)").bind(lane).bind(slot)
         }
     };
-    taking.fetch_one(connection).await.map_err(database_error)
+    taking.fetch_one(connection).await.map_err(StoreError::from)
 }
 
 async fn release(connection: &mut PgConnection, lock: Lock) -> Result<(), sqlx::Error> {
@@ -245,7 +245,6 @@ pub(super) async fn driven(pool: &PgPool, ids: &[RunId]) -> Result<BTreeSet<RunI
     )
     .bind(keys)
     .fetch_all(pool)
-    .await
-    .map_err(database_error)?;
+    .await?;
     found.iter().map(|id| rows::run_id(id)).collect()
 }

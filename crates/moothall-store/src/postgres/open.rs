@@ -4,7 +4,6 @@ use sqlx::postgres::PgConnection;
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::address::{PgAddress, SCHEMA};
-use super::database_error;
 use crate::StoreError;
 
 /// How to get from each format to the next, from an empty database on. An entry that was released
@@ -24,7 +23,7 @@ const UPGRADE_LOCK: i64 = 0x4d6f_6f74;
 /// Refuses a server that would lose runs and tables that are not ours, and brings the format up to
 /// date.
 pub(super) async fn prepare(address: &PgAddress) -> Result<(), StoreError> {
-    let mut connection = address.options().connect().await.map_err(database_error)?;
+    let mut connection = address.options().connect().await?;
     let prepared = prepare_connection(address, &mut connection).await;
     // Whatever it says: the answer is known.
     let _ = connection.close().await;
@@ -39,17 +38,15 @@ async fn prepare_connection(
     if recognise(address, connection).await? == newest() {
         return Ok(());
     }
-    let mut transaction = connection.begin().await.map_err(database_error)?;
+    let mut transaction = connection.begin().await?;
     // Others that come at the same time wait for us; however long it takes, it is not stuck.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
         .bind(UPGRADE_LOCK)
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
     // Again: another process may have been faster.
     let version = recognise(address, &mut transaction).await?;
     if version == 0 {
@@ -59,18 +56,16 @@ async fn prepare_connection(
              INSERT INTO moothall.format VALUES (0)",
         )
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
     }
     for (from, script) in (0..).zip(MIGRATIONS).skip_while(|(from, _)| *from < version) {
-        sqlx::raw_sql(*script).execute(&mut *transaction).await.map_err(database_error)?;
+        sqlx::raw_sql(*script).execute(&mut *transaction).await?;
         sqlx::query("UPDATE format SET version = $1")
             .bind(from + 1_i64)
             .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
+            .await?;
     }
-    transaction.commit().await.map_err(database_error)
+    Ok(transaction.commit().await?)
 }
 
 fn newest() -> i64 {
@@ -87,8 +82,7 @@ async fn check_server(
                 current_setting('fsync'), current_setting('synchronous_commit')",
     )
     .fetch_one(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let problem = if version.parse::<i32>().is_ok_and(|version| version < OLDEST) {
         "it is older than PostgreSQL 15"
     } else if encoding != "UTF8" {
@@ -111,18 +105,15 @@ async fn recognise(address: &PgAddress, connection: &mut PgConnection) -> Result
     )
     .bind(SCHEMA)
     .fetch_one(&mut *connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     if !ours {
         return match entries {
             0 => Ok(0),
             _ => Err(StoreError::ForeignDatabase { path: address.place().into() }),
         };
     }
-    let found: i64 = sqlx::query_scalar("SELECT version FROM moothall.format")
-        .fetch_one(connection)
-        .await
-        .map_err(database_error)?;
+    let found: i64 =
+        sqlx::query_scalar("SELECT version FROM moothall.format").fetch_one(connection).await?;
     if found > newest() {
         let path = address.place().into();
         return Err(StoreError::NewerFormat { path, found, known: newest() });

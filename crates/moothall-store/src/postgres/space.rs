@@ -4,7 +4,7 @@ use moothall_core::RunId;
 use sqlx::postgres::PgPool;
 use uuid::Uuid;
 
-use super::{database_error, key};
+use super::key;
 use crate::StoreError;
 
 pub(super) async fn run_bytes(pool: &PgPool, id: &RunId) -> Result<u64, StoreError> {
@@ -18,8 +18,7 @@ pub(super) async fn run_bytes(pool: &PgPool, id: &RunId) -> Result<u64, StoreErr
     )
     .bind(key(id)?)
     .fetch_optional(pool)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let bytes = bytes.ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
     Ok(u64::try_from(bytes).unwrap_or_default())
 }
@@ -28,33 +27,31 @@ pub(super) async fn delete(pool: &PgPool, ids: &[RunId]) -> Result<(), StoreErro
     let mut keys = ids.iter().map(key).collect::<Result<Vec<Uuid>, _>>()?;
     // Two who delete the same runs take their rows in the same order, and do not block each other.
     keys.sort_unstable();
-    let mut transaction = pool.begin().await.map_err(database_error)?;
+    let mut transaction = pool.begin().await?;
     sqlx::query("SELECT 1 FROM runs WHERE run_id = ANY ($1) ORDER BY run_id FOR UPDATE")
         .bind(&keys)
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
     // The rest goes with it: `ON DELETE CASCADE`.
     sqlx::query("DELETE FROM runs WHERE run_id = ANY ($1)")
         .bind(&keys)
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)
+        .await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Lets new runs take the place of deleted ones, and cuts off what is free at the end of files.
 /// A plain vacuum locks nobody out, so what is free in the middle stays the database's.
 pub(super) async fn give_back(pool: &PgPool) -> Result<u64, StoreError> {
     let before = size(pool).await?;
-    let mut connection = pool.acquire().await.map_err(database_error)?;
+    let mut connection = pool.acquire().await?;
     // Not stuck, however long it takes. The setting goes with the connection, which is not given
     // back to the pool.
     let statements = "SET statement_timeout = 0; SET lock_timeout = 0";
-    sqlx::raw_sql(statements).execute(&mut *connection).await.map_err(database_error)?;
+    sqlx::raw_sql(statements).execute(&mut *connection).await?;
     for table in ["runs", "events", "journal", "artifacts"] {
         let vacuum = sqlx::AssertSqlSafe(format!("VACUUM {table}"));
-        sqlx::raw_sql(vacuum).execute(&mut *connection).await.map_err(database_error)?;
+        sqlx::raw_sql(vacuum).execute(&mut *connection).await?;
     }
     // Whatever it says: the work is done.
     let _ = connection.close().await;
@@ -70,5 +67,5 @@ async fn size(pool: &PgPool) -> Result<i64, StoreError> {
     )
     .fetch_one(pool)
     .await
-    .map_err(database_error)
+    .map_err(StoreError::from)
 }

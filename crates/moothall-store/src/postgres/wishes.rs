@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use moothall_core::RunId;
 use uuid::Uuid;
 
-use super::{Found, Hold, PgStore, database_error, hold, key};
+use super::{Found, Hold, PgStore, hold, key};
 use crate::{StoreError, Wish, rows};
 
 /// Leaves a wish, once.
 pub(super) async fn add(store: &PgStore, id: &RunId, wish: Wish) -> Result<(), StoreError> {
-    let mut transaction = store.pool.begin().await.map_err(database_error)?;
+    let mut transaction = store.begin_writing().await?;
     let Found { state, .. } = hold(&mut transaction, id, Hold::Shared).await?;
     if state.is_terminal() {
         return Err(StoreError::RunEnded { run_id: id.clone(), state });
@@ -21,9 +21,8 @@ pub(super) async fn add(store: &PgStore, id: &RunId, wish: Wish) -> Result<(), S
     .bind(key(id)?)
     .bind(wish.as_str())
     .execute(&mut *transaction)
-    .await
-    .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)
+    .await?;
+    Ok(transaction.commit().await?)
 }
 
 pub(super) async fn take_back(store: &PgStore, id: &RunId, wish: Wish) -> Result<(), StoreError> {
@@ -31,8 +30,7 @@ pub(super) async fn take_back(store: &PgStore, id: &RunId, wish: Wish) -> Result
         .bind(key(id)?)
         .bind(wish.as_str())
         .execute(&store.pool)
-        .await
-        .map_err(database_error)?;
+        .await?;
     if done.rows_affected() == 0 {
         store.or_unknown(id, Vec::new()).await?;
     }
@@ -43,8 +41,7 @@ pub(super) async fn all(store: &PgStore, id: &RunId) -> Result<BTreeSet<Wish>, S
     let rows = sqlx::query("SELECT wish FROM wishes WHERE run_id = $1")
         .bind(key(id)?)
         .fetch_all(&store.pool)
-        .await
-        .map_err(database_error)?;
+        .await?;
     store.or_unknown(id, rows).await?.iter().map(rows::wish).collect()
 }
 
@@ -60,7 +57,6 @@ pub(super) async fn of(
             .bind(keys)
             .bind(wish.as_str())
             .fetch_all(&store.pool)
-            .await
-            .map_err(database_error)?;
+            .await?;
     found.iter().map(|id| rows::run_id(id)).collect()
 }

@@ -3,16 +3,16 @@
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::{Row as _, SqlitePool};
 
-use super::database_error;
+use super::SqliteStore;
 use crate::{StoreError, rows, rules};
 
 pub(super) async fn keep(
-    writer: &SqlitePool,
+    store: &SqliteStore,
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
     let sha256 = rules::name_artifact(content)?;
-    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+    let mut transaction = store.begin_writing().await?;
     let row = sqlx::query(
         "SELECT run, state, EXISTS (SELECT 1 FROM artifacts
                                     WHERE artifacts.run = runs.run AND sha256 = ?) AS kept
@@ -21,24 +21,22 @@ pub(super) async fn keep(
     .bind(sha256.to_string())
     .bind(id.as_str())
     .fetch_optional(&mut *transaction)
-    .await
-    .map_err(database_error)?
+    .await?
     .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
     let state = rows::run_state(&row)?;
-    if row.try_get("kept").map_err(database_error)? {
+    if row.try_get("kept")? {
         return Ok(sha256);
     }
     if state.is_terminal() {
         return Err(StoreError::RunEnded { run_id: id.clone(), state });
     }
     sqlx::query("INSERT INTO artifacts (run, sha256, content) VALUES (?, ?, ?)")
-        .bind(row.try_get::<i64, _>("run").map_err(database_error)?)
+        .bind(row.try_get::<i64, _>("run")?)
         .bind(sha256.to_string())
         .bind(content)
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
-    transaction.commit().await.map_err(database_error)?;
+        .await?;
+    transaction.commit().await?;
     Ok(sha256)
 }
 
@@ -54,7 +52,6 @@ pub(super) async fn find(
     .bind(id.as_str())
     .bind(sha256.to_string())
     .fetch_optional(readers)
-    .await
-    .map_err(database_error)?;
+    .await?;
     rules::check_artifact(content, sha256)
 }

@@ -3,7 +3,7 @@
 use moothall_core::RunId;
 use moothall_core::consult::Change;
 
-use super::{SqliteStore, database_error};
+use super::SqliteStore;
 use crate::prepared::text;
 use crate::{StoreError, rows};
 
@@ -17,8 +17,7 @@ pub(super) async fn add(
         changes.iter().map(|change| text("a change", change)).collect();
     let texts = texts?;
     // The write lock first, as for a commit.
-    let begun = store.writer.begin_with("BEGIN IMMEDIATE").await;
-    let mut transaction = begun.map_err(database_error)?;
+    let mut transaction = store.begin_writing().await?;
     for text in texts {
         let done = sqlx::query(
             "INSERT INTO changes (run, seq, change)
@@ -28,13 +27,12 @@ pub(super) async fn add(
         .bind(text)
         .bind(id.as_str())
         .execute(&mut *transaction)
-        .await
-        .map_err(database_error)?;
+        .await?;
         if done.rows_affected() == 0 {
             return Err(StoreError::UnknownRun(id.clone()));
         }
     }
-    transaction.commit().await.map_err(database_error)
+    Ok(transaction.commit().await?)
 }
 
 /// The changes in the order in which they came.
@@ -44,8 +42,7 @@ pub(super) async fn all(store: &SqliteStore, id: &RunId) -> Result<Vec<Change>, 
     )
     .bind(id.as_str())
     .fetch_all(&store.readers)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let rows = store.or_unknown(id, rows).await?;
     rows.iter().map(rows::change).collect()
 }
@@ -56,8 +53,7 @@ pub(super) async fn forget(store: &SqliteStore, id: &RunId) -> Result<(), StoreE
         sqlx::query("DELETE FROM changes WHERE run = (SELECT run FROM runs WHERE run_id = ?)")
             .bind(id.as_str())
             .execute(&store.writer)
-            .await
-            .map_err(database_error)?;
+            .await?;
     if done.rows_affected() == 0 {
         store.or_unknown(id, Vec::new()).await?;
     }

@@ -3,7 +3,6 @@
 use moothall_core::{EffectId, Outcome, RunEvent, RunEventBody, RunId};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
-use super::database_error;
 use crate::prepared::{Prepared, compare};
 use crate::rows::{json, run_state, to_sql, unsigned};
 use crate::wave::{Changed, Purse};
@@ -28,15 +27,14 @@ pub(super) async fn find(
     let row = sqlx::query("SELECT run, head, state, spent, purse FROM runs WHERE run_id = ?")
         .bind(id.as_str())
         .fetch_optional(connection)
-        .await
-        .map_err(database_error)?
+        .await?
         .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
     Ok(Found {
-        run: row.try_get("run").map_err(database_error)?,
-        head: row.try_get("head").map_err(database_error)?,
+        run: row.try_get("run")?,
+        head: row.try_get("head")?,
         state: run_state(&row)?,
-        spent: row.try_get("spent").map_err(database_error)?,
-        purse: row.try_get("purse").map_err(database_error)?,
+        spent: row.try_get("spent")?,
+        purse: row.try_get("purse")?,
     })
 }
 
@@ -90,8 +88,7 @@ pub(super) async fn update(
     .bind(prepared.at_ms)
     .bind(found.run)
     .execute(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     Ok(())
 }
 
@@ -114,8 +111,7 @@ pub(super) async fn write_events(
                 .bind(found.run)
                 .bind(head)
                 .execute(&mut *connection)
-                .await
-                .map_err(database_error)?;
+                .await?;
             let mut head = head;
             for row in rows {
                 let row = std::slice::from_ref(row);
@@ -207,7 +203,7 @@ async fn inserted(
     connection: &mut SqliteConnection,
     mut insert: QueryBuilder<Sqlite>,
 ) -> Result<usize, StoreError> {
-    let done = insert.build().execute(connection).await.map_err(database_error)?;
+    let done = insert.build().execute(connection).await?;
     Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
@@ -224,8 +220,7 @@ async fn compare_result(
     .bind(found.run)
     .bind(offered.0.as_str())
     .fetch_optional(connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let Some((request, result)) = row else { return Ok(false) };
     compare(run_id, offered, &request, &result)?;
     Ok(true)
@@ -246,8 +241,7 @@ async fn check_repetition(
         let stored: Option<String> = sqlx::query_scalar("SELECT outcome FROM runs WHERE run = ?")
             .bind(found.run)
             .fetch_one(&mut *connection)
-            .await
-            .map_err(database_error)?;
+            .await?;
         let stored = stored.map(|stored| json::<Outcome>("outcome", &stored)).transpose()?;
         if stored.as_ref() != Some(offered) {
             return Err(ended());
@@ -259,8 +253,7 @@ async fn check_repetition(
                 .bind(found.run)
                 .bind(&event.key)
                 .fetch_optional(&mut *connection)
-                .await
-                .map_err(database_error)?;
+                .await?;
         let stored = stored.map(|stored| json::<RunEventBody>("event", &stored)).transpose()?;
         if stored.as_ref() != Some(&event.body) {
             return Err(ended());

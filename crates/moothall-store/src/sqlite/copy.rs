@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
 
-use super::{SqliteStore, database_error, open};
+use super::{SqliteStore, open};
 use crate::StoreError;
 
 pub(super) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
     vacuum_into(from, to).await?;
     // Who is signed in now is not worth keeping; and what a copy holds may come back.
-    let mut copy = open::options(to).connect().await.map_err(database_error)?;
+    let mut copy = open::options(to).connect().await?;
     let forgotten =
         sqlx::raw_sql("DELETE FROM sessions; DELETE FROM login_codes").execute(&mut copy).await;
-    copy.close().await.map_err(database_error)?;
-    forgotten.map_err(database_error)?;
+    copy.close().await?;
+    forgotten?;
     Ok(())
 }
 
@@ -53,10 +53,10 @@ async fn vacuum_into(from: &Path, to: &Path) -> Result<(), StoreError> {
     let name = to.to_str().ok_or(StoreError::Misfit("the name of the copy is not text"))?;
     // SQLite writes into an empty file, and leaves it as closed to others as it is.
     open::make_file(to)?;
-    let mut connection = open::options(from).connect().await.map_err(database_error)?;
+    let mut connection = open::options(from).connect().await?;
     let written = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut connection).await;
-    connection.close().await.map_err(database_error)?;
-    written.map_err(database_error)?;
+    connection.close().await?;
+    written?;
     Ok(())
 }
 
@@ -68,10 +68,8 @@ pub(super) async fn check(path: &Path) -> Result<u64, StoreError> {
 }
 
 async fn look(store: &SqliteStore) -> Result<u64, StoreError> {
-    let faults: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(1)")
-        .fetch_all(&store.writer)
-        .await
-        .map_err(database_error)?;
+    let faults: Vec<String> =
+        sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_all(&store.writer).await?;
     if faults != ["ok"] {
         return Err(StoreError::unreadable("database", faults.join("; ")));
     }
@@ -79,10 +77,8 @@ async fn look(store: &SqliteStore) -> Result<u64, StoreError> {
     if schema(&store.writer).await? != schema(&SqliteStore::in_memory().await?.writer).await? {
         return Err(StoreError::unreadable("database", "its tables are not those of this program"));
     }
-    let runs: i64 = sqlx::query_scalar("SELECT count(*) FROM runs")
-        .fetch_one(&store.writer)
-        .await
-        .map_err(database_error)?;
+    let runs: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM runs").fetch_one(&store.writer).await?;
     Ok(u64::try_from(runs).unwrap_or_default())
 }
 
@@ -91,5 +87,5 @@ async fn schema(pool: &SqlitePool) -> Result<Vec<(String, String, Option<String>
     sqlx::query_as("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
         .fetch_all(pool)
         .await
-        .map_err(database_error)
+        .map_err(StoreError::from)
 }

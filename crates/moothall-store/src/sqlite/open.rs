@@ -10,8 +10,9 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, SqliteConnection};
 
-use super::{copy, database_error, primary_code};
+use super::copy;
 use crate::StoreError;
+use crate::error::sqlite_code;
 
 /// "Moot" in ASCII, as `v1.sql` writes it.
 const APPLICATION_ID: i64 = 0x4d6f_6f74;
@@ -40,7 +41,7 @@ pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
     make_file(path)?;
     let mut connection = options(path).connect().await.map_err(|error| refusal(path, error))?;
     let prepared = prepare_connection(path, &mut connection).await;
-    connection.close().await.map_err(database_error)?;
+    connection.close().await?;
     prepared
 }
 
@@ -102,19 +103,13 @@ pub(super) async fn prepare_connection(
     let version = recognise(path, connection).await?;
     if version == 0 {
         // Only an empty file takes it; with it, deleted runs can be given back page by page.
-        sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")
-            .execute(&mut *connection)
-            .await
-            .map_err(database_error)?;
+        sqlx::query("PRAGMA auto_vacuum = INCREMENTAL").execute(&mut *connection).await?;
     }
-    sqlx::query("PRAGMA journal_mode = WAL")
-        .execute(&mut *connection)
-        .await
-        .map_err(database_error)?;
+    sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await?;
     if version == newest() {
         return Ok(());
     }
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Again: another process may have been faster.
     let version = recognise(path, &mut transaction).await?;
     if version > 0 && version < newest() {
@@ -127,14 +122,11 @@ pub(super) async fn prepare_connection(
         );
     }
     for (from, script) in (0..).zip(MIGRATIONS).skip_while(|(from, _)| *from < version) {
-        sqlx::raw_sql(*script).execute(&mut *transaction).await.map_err(database_error)?;
+        sqlx::raw_sql(*script).execute(&mut *transaction).await?;
         let mark = format!("PRAGMA user_version = {}", from + 1);
-        sqlx::raw_sql(AssertSqlSafe(mark))
-            .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
+        sqlx::raw_sql(AssertSqlSafe(mark)).execute(&mut *transaction).await?;
     }
-    transaction.commit().await.map_err(database_error)
+    Ok(transaction.commit().await?)
 }
 
 fn newest() -> i64 {
@@ -165,9 +157,9 @@ async fn recognise(path: &Path, connection: &mut SqliteConnection) -> Result<i64
 
 /// Whichever statement is the first to look into the file finds out what it is.
 fn refusal(path: &Path, error: sqlx::Error) -> StoreError {
-    match primary_code(&error) {
+    match sqlite_code(&error) {
         Some(SQLITE_NOTADB) => StoreError::NotADatabase { path: path.to_owned() },
-        _ => database_error(error),
+        _ => error.into(),
     }
 }
 

@@ -3,7 +3,6 @@
 use moothall_core::RunId;
 use sqlx::{AssertSqlSafe, SqlitePool};
 
-use super::database_error;
 use crate::StoreError;
 
 /// Pages that are given back at once. Others write between two such steps: giving back everything
@@ -26,23 +25,21 @@ pub(super) async fn run_bytes(readers: &SqlitePool, id: &RunId) -> Result<u64, S
     )
     .bind(id.as_str())
     .fetch_optional(readers)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let bytes = bytes.ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
     Ok(u64::try_from(bytes).unwrap_or_default())
 }
 
 pub(super) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), StoreError> {
-    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(database_error)?;
+    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     for id in ids {
         // The rest goes with it: `ON DELETE CASCADE`.
         sqlx::query("DELETE FROM runs WHERE run_id = ?")
             .bind(id.as_str())
             .execute(&mut *transaction)
-            .await
-            .map_err(database_error)?;
+            .await?;
     }
-    transaction.commit().await.map_err(database_error)?;
+    transaction.commit().await?;
     checkpoint(writer).await
 }
 
@@ -52,7 +49,7 @@ pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
         let mut free = number(writer, "PRAGMA freelist_count").await?;
         while free > 0 {
             let step = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"));
-            sqlx::raw_sql(step).execute(writer).await.map_err(database_error)?;
+            sqlx::raw_sql(step).execute(writer).await?;
             let left = number(writer, "PRAGMA freelist_count").await?;
             // Others may delete meanwhile, and a step that frees nothing would be repeated for ever.
             if left >= free {
@@ -62,10 +59,7 @@ pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
         }
     } else {
         // A file of an early build. This once the whole of it is written again.
-        sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
-            .execute(writer)
-            .await
-            .map_err(database_error)?;
+        sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").execute(writer).await?;
     }
     checkpoint(writer).await?;
     let pages = before.saturating_sub(number(writer, "PRAGMA page_count").await?);
@@ -76,10 +70,10 @@ pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
 /// The `-wal` file still holds the content as it was once written. If a reader is in the way this
 /// does nothing, and the next checkpoint gets there.
 async fn checkpoint(writer: &SqlitePool) -> Result<(), StoreError> {
-    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer).await.map_err(database_error)?;
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer).await?;
     Ok(())
 }
 
 async fn number(writer: &SqlitePool, pragma: &'static str) -> Result<i64, StoreError> {
-    sqlx::query_scalar(pragma).fetch_one(writer).await.map_err(database_error)
+    sqlx::query_scalar(pragma).fetch_one(writer).await.map_err(StoreError::from)
 }

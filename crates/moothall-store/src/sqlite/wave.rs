@@ -5,7 +5,6 @@ use moothall_core::{EffectId, RunId};
 use sqlx::SqliteConnection;
 
 use super::commit::{find, update, write_events};
-use super::database_error;
 use crate::prepared::{Prepared, text};
 use crate::rows;
 use crate::wave::Purse;
@@ -27,8 +26,7 @@ pub(super) async fn begin(
     let wishes = sqlx::query("SELECT wish FROM wishes WHERE run = ?")
         .bind(found.run)
         .fetch_all(&mut *connection)
-        .await
-        .map_err(database_error)?;
+        .await?;
     let answers = sqlx::query(
         "SELECT effect_id, request_sha256, latency_ms, tries, result FROM journal
          WHERE run = ? AND effect_id IN (SELECT value FROM json_each(?))",
@@ -36,8 +34,7 @@ pub(super) async fn begin(
     .bind(found.run)
     .bind(text("the ids", &effects)?)
     .fetch_all(&mut *connection)
-    .await
-    .map_err(database_error)?;
+    .await?;
     let mut begun = Begun {
         wishes: wishes.iter().map(rows::wish).collect::<Result<_, _>>()?,
         answers: answers.iter().map(rows::journal_entry).collect::<Result<_, _>>()?,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ErrorCode;
 use crate::MicroUsd;
 
 /// How much may be done with one credential; what is absent has no limit of its own.
@@ -83,10 +84,10 @@ pub enum Excess {
 
 impl Excess {
     /// A word for programs.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            Self::Runs { .. } => "too-many-runs",
-            Self::Spend { .. } | Self::Uncapped { .. } => "spend-limit",
+            Self::Runs { .. } => ErrorCode::TooManyRuns,
+            Self::Spend { .. } | Self::Uncapped { .. } => ErrorCode::SpendLimit,
         }
     }
 

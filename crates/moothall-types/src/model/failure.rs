@@ -121,44 +121,12 @@ impl FailureKind {
     /// Whether a person can cure it while the run stands still: with more money, or with a key or an
     /// account that the provider accepts, the same question may be answered.
     pub fn waits_for_cure(self) -> bool {
-        match self {
-            Self::Auth | Self::OverBudget => true,
-            Self::RateLimited
-            | Self::Overloaded
-            | Self::Server
-            | Self::Transport
-            | Self::TimedOut
-            | Self::Truncated
-            | Self::Malformed
-            | Self::EmptyReply
-            | Self::ContextOverflow
-            | Self::ContextTruncated
-            | Self::Refused
-            | Self::BadRequest
-            | Self::PriceUnknown
-            | Self::NotFound => false,
-        }
+        matches!(self, Self::Auth | Self::OverBudget)
     }
 
     /// Whether the provider tells us to slow down.
     pub fn asks_for_less(self) -> bool {
-        match self {
-            Self::RateLimited | Self::Overloaded => true,
-            Self::Server
-            | Self::Transport
-            | Self::TimedOut
-            | Self::Truncated
-            | Self::Malformed
-            | Self::EmptyReply
-            | Self::Auth
-            | Self::ContextOverflow
-            | Self::ContextTruncated
-            | Self::Refused
-            | Self::BadRequest
-            | Self::OverBudget
-            | Self::PriceUnknown
-            | Self::NotFound => false,
-        }
+        matches!(self, Self::RateLimited | Self::Overloaded)
     }
 
     /// What the word is in files and on screen.

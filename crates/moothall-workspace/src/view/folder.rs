@@ -10,8 +10,8 @@ use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::shown;
-use crate::error::DraftError;
-use crate::workspace::{Workspace, why};
+use crate::error::{DraftError, FileFault};
+use crate::workspace::{Workspace, fault};
 
 const DRAFTS: &str = "_handoff/drafts";
 const LOG: &str = "transition.ndjson";
@@ -68,7 +68,7 @@ impl<'a> ViewFolder<'a> {
                     Err(error) => return Err(odd(folder, error)),
                 }
             }
-            there(folder)?.ok_or_else(|| refused(folder.to_owned(), "it vanished"))
+            there(folder)?.ok_or_else(|| DraftError::file(folder, FileFault::Vanished))
         };
         let top = made(None, VIEW)?;
         let drafts = made(Some(&top), DRAFTS)?;
@@ -80,7 +80,7 @@ impl<'a> ViewFolder<'a> {
         let (folder, file) = self.place(name);
         match sys::statat(folder, file, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
-            Ok(_) => Err(refused(name.shown(), "it is not ours, and nothing is written over it")),
+            Ok(_) => Err(DraftError::file(name.shown(), FileFault::NotOurs)),
             Err(error) => Err(odd(&name.shown(), error)),
         }
     }
@@ -159,7 +159,7 @@ impl<'a> ViewFolder<'a> {
         let stat = sys::fstat(&opened).map_err(|error| odd(file, error))?;
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         if !plain || stat.st_nlink != 1 {
-            return Err(refused(file.to_owned(), "it is no plain file"));
+            return Err(DraftError::file(file, FileFault::NotPlain("it is no plain file")));
         }
         let mut opened = File::from(opened);
         let mut text = Vec::new();
@@ -184,13 +184,9 @@ fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn refused(path: String, why: &'static str) -> DraftError {
-    DraftError::File { path, why }
-}
-
 fn odd(path: &str, error: Errno) -> DraftError {
-    match why(error) {
-        Some(why) => refused(path.to_owned(), why),
+    match fault(error) {
+        Some(fault) => DraftError::file(path, fault),
         None => DraftError::io("the view of drafts cannot be written")(error.into()),
     }
 }

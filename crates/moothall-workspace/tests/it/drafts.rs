@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{DraftId, Principal, Say, State};
 use moothall_core::gate::{Action, Rule};
-use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Submitted, verify};
+use moothall_workspace::{
+    Caller, DraftError, DraftStore, Edit, Existing, OldTextFault, Submitted, verify,
+};
 
 use crate::world::{World, drafted, person, request, submit, token, worker, write};
 
@@ -265,9 +268,13 @@ fn old_text_must_stand_there_once() {
     let world = World::new(&[("a", "aaa\nb\n")]);
     let store = world.open();
     let id = request(&store, "a");
-    for old in ["aa", "x", ""] {
+    for (old, expected) in
+        [("aa", OldTextFault::Repeated), ("x", OldTextFault::Missing), ("", OldTextFault::Empty)]
+    {
         let edit = Edit::Replace { old: old.into(), new: "y".into() };
-        assert!(matches!(store.write(&worker(), id, edit, None), Err(DraftError::Input(_))));
+        let error = store.write(&worker(), id, edit, None).unwrap_err();
+        assert!(matches!(error, DraftError::OldText(fault) if fault == expected), "{error:?}");
+        assert_eq!(error.code(), ErrorCode::OldText);
     }
 }
 

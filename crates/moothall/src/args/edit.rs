@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use moothall_core::MicroUsd;
 use moothall_core::edit::{EditInput, MAX_ATTEMPTS};
-use moothall_core::model::ModelName;
 
-use super::{FilesFlags, HandoffFlags, RepliesFlags};
+use super::{CallFlags, HandoffFlags, ModelFlags};
 
 const EDIT_EXAMPLES: &str = "\
 The model reads files and proposes changes as drafts; it never writes to the folder. The gate judges
@@ -32,13 +30,8 @@ pub(crate) struct EditArgs {
     /// chooses]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Vec<String>,
-    /// Model that makes the changes, as provider/name, or `demo` [default: from the configuration or
-    /// the key that is present]
-    #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
-    /// Address of the model's provider, for any server that speaks its language
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelFlags,
     /// Proposals that may be made
     #[arg(long, value_name = "N", default_value_t = EditInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS)))]
     pub(crate) attempts: u32,
@@ -50,16 +43,8 @@ pub(crate) struct EditArgs {
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) view: HandoffFlags,
-    /// The most that this may cost, in dollars
-    #[arg(long, value_name = "USD")]
-    pub(crate) budget: Option<MicroUsd>,
-    /// The most tokens that this may use, prompts and answers together
-    #[arg(long, value_name = "N")]
-    pub(crate) budget_tokens: Option<u64>,
     #[command(flatten)]
-    pub(crate) replies: RepliesFlags,
-    #[command(flatten)]
-    pub(crate) files: FilesFlags,
+    pub(crate) calls: CallFlags,
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use moothall_core::MicroUsd;
-use moothall_core::model::ModelName;
 use moothall_core::reflexion::ReflexionInput;
 use moothall_core::sandbox::GuestPath;
 
 use super::sandbox::SandboxFlags;
-use super::{EngineArg, FilesFlags, RepliesFlags};
+use super::{CallFlags, EngineArg, ModelFlags};
 
 const RUN_EXAMPLES: &str = "\
 What a program must print (--expect):
@@ -40,13 +38,8 @@ Examples:
 pub(crate) struct RunArgs {
     /// What the program shall do; read from standard input where it is left out or `-`
     pub(crate) task: Option<String>,
-    /// Model that writes the program, as provider/name, or `demo` [default: from the configuration
-    /// or the key that is present]
-    #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
-    /// Address of the model's provider, for any server that speaks its language
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelFlags,
     /// File that the program can read as /inputs/NAME, and not change; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Vec<PathBuf>,
@@ -72,16 +65,8 @@ pub(crate) struct RunArgs {
     pub(crate) engine: EngineArg,
     #[command(flatten)]
     pub(crate) sandbox: SandboxFlags,
-    /// The most that this may cost, in dollars
-    #[arg(long, value_name = "USD")]
-    pub(crate) budget: Option<MicroUsd>,
-    /// The most tokens that this may use, prompts and answers together
-    #[arg(long, value_name = "N")]
-    pub(crate) budget_tokens: Option<u64>,
     #[command(flatten)]
-    pub(crate) replies: RepliesFlags,
-    #[command(flatten)]
-    pub(crate) files: FilesFlags,
+    pub(crate) calls: CallFlags,
     /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,

@@ -36,7 +36,7 @@ pub(super) fn run(global: &Global, args: &ApproveArgs) -> anyhow::Result<Exit> {
         for move_id in &wanted {
             may_be_approved(&record, &reading, move_id, &id)?;
         }
-        let (note, at_ms) = (args.note.clone().unwrap_or_default(), local::now_ms());
+        let (note, at_ms) = (args.note.clone().unwrap_or_default(), moothall_store::now_ms());
         let mut approvals = Vec::new();
         for move_id in wanted {
             let (by, note) = (by.clone(), note.clone());

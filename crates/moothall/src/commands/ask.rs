@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use moothall_core::ask::Ask;
 use moothall_core::model::{Block, ModelFailure, ModelName, ModelReply, ModelRequest, StopReason};
 use moothall_core::structured::OutputCheck;
+use moothall_core::text;
 use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome, StoredSpec};
 use moothall_engine::{
     Driver, Ended, ModelPerformer, Pause, PerformFuture, Performer, RunRecord, cancel,
@@ -30,9 +31,11 @@ const QUESTION_HINT: &str = "write it after the command, `moothall ask \"…\"`,
 pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let context = Context::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let model = context.model(args.model.as_ref())?;
-    let recording =
-        files::recording(args.replies.record.as_deref(), args.replies.replay.as_deref())?;
+    let model = context.model(args.model.model.as_ref())?;
+    let recording = files::recording(
+        args.calls.replies.record.as_deref(),
+        args.calls.replies.replay.as_deref(),
+    )?;
     let gateway = context.gateway(&model, recording)?;
     let request = request(args, model.clone(), &gateway)?;
     let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
@@ -74,8 +77,13 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
 }
 
 fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
-    let base_url = args.base_url.as_deref();
-    Flags::of_calls(args.budget, args.budget_tokens, base_url, args.model.as_ref())
+    let base_url = args.model.base_url.as_deref();
+    Flags::of_calls(
+        args.calls.budget,
+        args.calls.budget_tokens,
+        base_url,
+        args.model.model.as_ref(),
+    )
 }
 
 fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
@@ -92,12 +100,12 @@ fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelR
 }
 
 fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
-    args.files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
+    args.calls.files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
 }
 
 /// A paused run has no verdict yet, so it has no receipt.
 fn write_receipt(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
-    match (&args.files.receipt, record.receipt()) {
+    match (&args.calls.files.receipt, record.receipt()) {
         (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
         _ => Ok(()),
     }
@@ -188,8 +196,7 @@ impl Listener for Screen {
         self.shown = true;
         let mut stdout = anstream::stdout().lock();
         // A terminal that went away ends the program by its signal, not here.
-        let _ =
-            stdout.write_all(terminal::harmless(piece).as_bytes()).and_then(|()| stdout.flush());
+        let _ = stdout.write_all(text::shown(piece).as_bytes()).and_then(|()| stdout.flush());
     }
 
     fn restart(&mut self) {
@@ -231,7 +238,7 @@ impl Report<'_> {
             .cost_micro_usd
             .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
         let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
-        let answered_by = terminal::harmless_line(&reply.model);
+        let answered_by = text::shown_line(&reply.model);
         terminal::note(&format!(
             "{DIM}{answered_by} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n"
         ));

@@ -15,7 +15,7 @@ use crate::display;
 use crate::draft_backup::{anchor_path, find_stores, pack_store, stores_folder};
 use crate::error::{CliError, Exit};
 use crate::folders::Folders;
-use crate::local::{self, FILE_NAME};
+use crate::local::FILE_NAME;
 use crate::{config, logging, terminal};
 
 /// What is backed up.
@@ -103,7 +103,7 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(Manifest, u64), 
     // Beside the backup, where there must be space for it anyway; closed to others.
     let draft =
         Builder::new().prefix(".moothall-backup-").tempdir_in(folder).map_err(unwritable)?;
-    let at_ms = local::now_ms();
+    let at_ms = moothall_store::now_ms();
     let mut files = Vec::new();
     let mut runs = 0;
     if let Some(database) = &sources.database {

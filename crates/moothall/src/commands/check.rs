@@ -8,13 +8,14 @@ use moothall_core::claims::{
     Checker, Claim, Known, MAX_TEXT_BYTES, Support, advice_language, sentences,
 };
 use moothall_core::evidence::{Evidence, Sheet};
+use moothall_core::text::shown_line;
 use moothall_core::{Finding, Verdict};
 use serde_json::{Value, json};
 
 use super::facts;
 use crate::args::{CheckArgs, Global};
 use crate::error::{CliError, Exit};
-use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// The longest text that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -101,7 +102,7 @@ impl Checked {
 
     fn page(&self, evidence: &Evidence) -> String {
         let company = &evidence.company;
-        let name = harmless_line(&company.name);
+        let name = shown_line(&company.name);
         let mut text = match &evidence.sheet {
             Some(sheet) => format!(
                 "{BOLD}{name}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
@@ -112,18 +113,18 @@ impl Checked {
             None => format!("{BOLD}{name}{BOLD:#}  {}\n", evidence.provenance),
         };
         for document in &evidence.documents {
-            let (name, count) = (harmless_line(&document.name), document.passages.len());
+            let (name, count) = (shown_line(&document.name), document.passages.len());
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{DIM}U0:{}  {name}, {count} passages{DIM:#}", document.id);
         }
         for missing in &evidence.missing {
-            let _ = writeln!(text, "{YELLOW}missing: {}{YELLOW:#}", harmless_line(missing));
+            let _ = writeln!(text, "{YELLOW}missing: {}{YELLOW:#}", shown_line(missing));
         }
         if company.fictional {
             let _ = writeln!(text, "{YELLOW}fictional: {}{YELLOW:#}", facts::FICTION);
         }
         for warning in evidence.warnings() {
-            let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", harmless_line(&warning));
+            let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", shown_line(&warning));
         }
         text.push('\n');
         for (claim, sentence) in self.flagged() {
@@ -132,16 +133,16 @@ impl Checked {
                 text,
                 "{YELLOW}{}{YELLOW:#}  {BOLD}{}{BOLD:#}  in sentence {}",
                 claim.verdict,
-                harmless_line(&claim.printed),
+                shown_line(&claim.printed),
                 claim.sentence.saturating_add(1)
             );
             if !claim.detail.is_empty() {
-                let _ = writeln!(text, "    {}", harmless_line(&claim.detail));
+                let _ = writeln!(text, "    {}", shown_line(&claim.detail));
             }
-            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&harmless_line(sentence)));
+            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&shown_line(sentence)));
         }
         for finding in self.advice() {
-            let message = harmless_line(&finding.message);
+            let message = shown_line(&finding.message);
             let _ = writeln!(text, "{YELLOW}ADVICE{YELLOW:#}  {message}");
         }
         let _ = writeln!(text, "{}", support_words(self.support()));

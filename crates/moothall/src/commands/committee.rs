@@ -5,6 +5,7 @@ mod file;
 use std::path::Path;
 
 use moothall_core::consult::{Committee, board};
+use moothall_core::text;
 use serde_json::json;
 
 use crate::args::CommitteeCommand;
@@ -81,7 +82,7 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
     }
     terminal::print(&format!(
         "{} can sit: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
-        terminal::harmless_line(&committee.name),
+        text::shown_line(&committee.name),
         counted(committee.analysts.len(), "analyst"),
         "one critic",
         counted(committee.decision_makers.len(), "decision maker"),

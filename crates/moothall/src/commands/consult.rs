@@ -27,7 +27,7 @@ use self::screen::{Screen, SharedScreen, Style, shown};
 pub(super) use self::show::show;
 use self::summary::DOES_NOT_EXIST;
 pub(super) use self::summary::marks;
-use super::resume::{Found, refuse_if_over, unlocked};
+use super::found_run::{Found, refuse_if_over, unlocked};
 use super::{Interruptible, question, runtime, watched};
 use crate::args::{ConsultArgs, Global, ResumeArgs};
 use crate::config::{ConsultSection, FoundBy, Loaded, Origin};

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
+use moothall_core::text::shown_line;
 use moothall_sandbox::{
     EngineName, Host, ProbeReport, ProbedEngine, SandboxError, choose, version_warning,
 };
@@ -21,7 +22,7 @@ use crate::error::{CliError, Exit};
 use crate::isolation;
 use crate::local::{self, FILE_NAME};
 use crate::logging;
-use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// The image that probes run in.
 const IMAGE: &str = "python";
@@ -111,7 +112,7 @@ impl RunsIn {
         match self {
             Self::File(path) => format!("runs: the file {}\n", path.display()),
             Self::Database { place, tls, server } => {
-                let server = harmless_line(server);
+                let server = shown_line(server);
                 format!("runs: the database {place}, PostgreSQL {server}, TLS {tls}\n")
             }
             Self::Unavailable { place } => {
@@ -176,10 +177,10 @@ impl Examined {
         let mut text = table(&self.checked, self.chosen.as_ref(), &self.images);
         text.push_str(&self.runs_in.line());
         for DoctorProblem { part, words, error } in &self.problems {
-            let words = harmless_line(words);
+            let words = shown_line(words);
             let _ = writeln!(text, "\n{YELLOW}{part}: {words}{YELLOW:#}");
             if let Some(hint) = &error.hint {
-                let _ = writeln!(text, "hint: {}", harmless_line(hint));
+                let _ = writeln!(text, "hint: {}", shown_line(hint));
             }
         }
         text
@@ -193,7 +194,7 @@ impl Examined {
             server: way.server.clone(),
         });
         Doctor {
-            tried_at_ms: local::now_ms(),
+            tried_at_ms: moothall_store::now_ms(),
             engines: self.checked.iter().map(engine_row).collect(),
             chosen: chosen.map(|report| report.engine.to_string()),
             class: chosen.map(|report| report.class),
@@ -303,8 +304,8 @@ fn around(loaded: &Loaded) -> Vec<WayAround> {
 /// An agent that has drafts and a shell needs no drafts.
 fn warn_of(around: &[WayAround]) {
     for WayAround { file, server } in around {
-        let (file, server) = (file.display().to_string(), harmless_line(server));
-        let file = harmless_line(&file);
+        let (file, server) = (file.display().to_string(), shown_line(server));
+        let file = shown_line(&file);
         terminal::note(&format!(
             "{YELLOW}{file} gives an agent drafts, and with `{server}` a way around them{YELLOW:#}\n"
         ));
@@ -385,7 +386,7 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                     report.class,
                     report.start_ms,
                     report.run_ms,
-                    harmless_line(&report.version),
+                    shown_line(&report.version),
                 );
                 for fault in faults {
                     let _ = writeln!(text, "{:10}{YELLOW}does not hold: {fault}{YELLOW:#}", "");
@@ -401,7 +402,7 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                     );
                 }
                 if let Some(warning) = version_warning(name.as_str(), &report.version) {
-                    let warning = harmless_line(&warning);
+                    let warning = shown_line(&warning);
                     let _ = writeln!(text, "{:10}{YELLOW}{warning}{YELLOW:#}", "");
                 }
                 if let Some(advice) = class_advice(report.class) {
@@ -409,7 +410,7 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                 }
             }
             Err(untried) => {
-                let (state, problem) = (untried.state, harmless_line(&untried.problem));
+                let (state, problem) = (untried.state, shown_line(&untried.problem));
                 let _ = writeln!(text, "{name:8}  {:13}  {YELLOW}{state}{YELLOW:#}", "-");
                 let _ = writeln!(text, "{:10}{problem}", "");
                 if let Some(hint) = &untried.hint {

@@ -11,6 +11,7 @@ use std::path::Path;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, DraftId, State};
 use moothall_core::gate::{Action, Verdict};
+use moothall_core::text;
 use moothall_workspace::{Caller, DraftStore, Edit, Existing, Judged};
 use serde_json::{Value, json};
 
@@ -212,13 +213,13 @@ fn submit(
 fn looked_text(judged: &Judged) -> String {
     let mut text = String::new();
     for check in judged.checks.iter().filter(|check| !check.passed) {
-        let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", terminal::harmless_line(&check.id));
+        let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", text::shown_line(&check.id));
         for line in check.output.lines() {
-            let _ = writeln!(text, "  {DIM}{}{DIM:#}", terminal::harmless_line(line));
+            let _ = writeln!(text, "  {DIM}{}{DIM:#}", text::shown_line(line));
         }
     }
     for doubt in &judged.doubts {
-        let why = terminal::harmless_line(&doubt.why);
+        let why = text::shown_line(&doubt.why);
         let _ = writeln!(text, "{DIM}the model says: {why}{DIM:#}");
     }
     text

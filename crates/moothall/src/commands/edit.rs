@@ -13,7 +13,7 @@ use moothall_models::Ledger;
 
 use self::report::Report;
 use super::draft::store::open_with_view;
-use super::resume::{Found, refuse_if_over, unlocked};
+use super::found_run::{Found, refuse_if_over, unlocked};
 use super::run::{Audience, View, drive};
 use super::runtime;
 use crate::args::{EditArgs, Global, ResumeArgs, WorkspaceFlags};
@@ -36,23 +36,26 @@ struct Files {
 
 pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
     let settings = RunSettings {
-        budget_micro_usd: args.budget,
-        budget_tokens: args.budget_tokens,
-        base_url: args.base_url.clone(),
-        record: files::whole(args.replies.record.as_deref())?,
-        replay: files::whole(args.replies.replay.as_deref())?,
+        budget_micro_usd: args.calls.budget,
+        budget_tokens: args.calls.budget_tokens,
+        base_url: args.model.base_url.clone(),
+        record: files::whole(args.calls.replies.record.as_deref())?,
+        replay: files::whole(args.calls.replies.replay.as_deref())?,
         ..RunSettings::default()
     };
     let task = args.task.as_deref();
     let task = files::words_or_stdin(task, "task", TASK_HINT, MAX_TASK_BYTES)?;
-    let context = launch::context(global.config.as_deref(), &settings, args.model.as_ref())?;
+    let context = launch::context(global.config.as_deref(), &settings, args.model.model.as_ref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = edit_spec(&context, args, task, settings)?;
     if args.view.handoff.is_some() {
         let flags = WorkspaceFlags { workspace: spec.workspace.clone(), json: false };
         open_with_view(global, &flags, &args.view)?;
     }
-    let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
+    let files = Files {
+        receipt: args.calls.files.receipt.clone(),
+        events: args.calls.files.events.clone(),
+    };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
     runtime()?.block_on(async {
@@ -101,7 +104,7 @@ fn edit_spec(
     mut settings: RunSettings,
 ) -> Result<EditSpec, CliError> {
     launch::set_budget(&mut settings, context.budget());
-    let mut input = EditInput::new(task, context.model(args.model.as_ref())?);
+    let mut input = EditInput::new(task, context.model(args.model.model.as_ref())?);
     input.attempts = args.attempts;
     input.wait_s = args.wait;
     let paths: Result<_, _> = args.file.iter().map(|file| RelPath::parse(file)).collect();

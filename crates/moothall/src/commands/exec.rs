@@ -7,6 +7,7 @@ use std::path::Path;
 use moothall_core::sandbox::{
     Attestation, ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels,
 };
+use moothall_core::text;
 use moothall_sandbox::{Executed, Listener, version_warning};
 use serde_json::json;
 
@@ -119,7 +120,7 @@ impl Listener for Screen {
     fn stdout(&mut self, bytes: &[u8]) {
         let mut out = std::io::stdout().lock();
         let _ = match std::io::stdout().is_terminal() {
-            true => out.write_all(terminal::harmless(&String::from_utf8_lossy(bytes)).as_bytes()),
+            true => out.write_all(text::shown(&String::from_utf8_lossy(bytes)).as_bytes()),
             false => out.write_all(bytes),
         }
         .and_then(|()| out.flush());
@@ -128,7 +129,7 @@ impl Listener for Screen {
     fn stderr(&mut self, bytes: &[u8]) {
         let mut err = std::io::stderr().lock();
         let _ = match std::io::stderr().is_terminal() {
-            true => err.write_all(terminal::harmless(&String::from_utf8_lossy(bytes)).as_bytes()),
+            true => err.write_all(text::shown(&String::from_utf8_lossy(bytes)).as_bytes()),
             false => err.write_all(bytes),
         };
     }
@@ -140,11 +141,11 @@ fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
         "{DIM}{} · {} on {} · image {}{DIM:#}\n",
         execution.exit,
         attestation.class,
-        terminal::harmless_line(&attestation.engine),
+        text::shown_line(&attestation.engine),
         attestation.image,
     ));
     if let Some(warning) = version_warning_of(attestation) {
-        let warning = terminal::harmless_line(&warning);
+        let warning = text::shown_line(&warning);
         terminal::note(&format!("{YELLOW}{warning}{YELLOW:#}\n"));
     }
     for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
@@ -156,7 +157,7 @@ fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
         }
     }
     for left in &execution.left_behind {
-        let left = terminal::harmless_line(left);
+        let left = text::shown_line(left);
         terminal::note(&format!("{YELLOW}left behind: {left}{YELLOW:#}\n"));
     }
     for path in &files.written {

@@ -8,6 +8,8 @@ use moothall_core::consult::{EvidenceSource, GatherRequest};
 use moothall_core::evidence::{
     Company, DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker,
 };
+use moothall_core::report::csv_line;
+use moothall_core::text::shown_line;
 use moothall_sources::DocumentFolder;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ use crate::error::{CliError, Exit};
 use crate::filings::Filings;
 use crate::logging;
 use crate::pdf_sandbox::PdfSandbox;
-use crate::terminal::{self, BOLD, DIM, YELLOW, harmless_line};
+use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 /// What stands under everything that is said about a company.
 const NOTICE: &str = "Machine-made research aid from filings. Not investment, legal, tax or accounting advice; no recommendation to buy or sell securities. \
@@ -108,16 +110,16 @@ pub(super) const FICTION: &str =
 
 fn page(evidence: &Evidence, sheet: &Sheet) -> String {
     let company = &evidence.company;
-    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", harmless_line(&company.name), symbol(company));
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", shown_line(&company.name), symbol(company));
     if company.fictional {
         let _ = writeln!(text, "{YELLOW}fictional{YELLOW:#}    {FICTION}");
     }
     for (name, words) in header(evidence, sheet) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:<12} {}", harmless_line(&words));
+        let _ = writeln!(text, "{name:<12} {}", shown_line(&words));
     }
     for warning in evidence.warnings() {
-        let _ = writeln!(text, "{YELLOW}warning{YELLOW:#}      {}", harmless_line(&warning));
+        let _ = writeln!(text, "{YELLOW}warning{YELLOW:#}      {}", shown_line(&warning));
     }
     text.push('\n');
     text.push_str(&table(sheet));
@@ -202,7 +204,7 @@ fn table(sheet: &Sheet) -> String {
     let written = sheet.table(u64::MAX);
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
-        inner.split('|').map(|cell| harmless_line(cell.trim())).collect()
+        inner.split('|').map(|cell| shown_line(cell.trim())).collect()
     };
     let is_rule = |line: &str| line.starts_with("|---");
     let rows: Vec<Vec<String>> =
@@ -215,7 +217,7 @@ fn table(sheet: &Sheet) -> String {
     let mut text = String::new();
     // The first line says whose numbers these are, which stands above already.
     for legend in written.lines().skip(1).take_while(|line| !line.starts_with('|')) {
-        let _ = writeln!(text, "{DIM}{}{DIM:#}", harmless_line(legend));
+        let _ = writeln!(text, "{DIM}{}{DIM:#}", shown_line(legend));
     }
     for (at, row) in rows.iter().enumerate() {
         let mut line = String::new();
@@ -244,18 +246,8 @@ fn rows(evidence: &Evidence, sheet: &Sheet) -> Vec<FactRow> {
 }
 
 fn csv(rows: &[FactRow]) -> String {
-    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    };
-    let line = |cells: Vec<String>| cells.join(",");
-    let mut text = line(FactRow::HEADINGS.map(quoted).to_vec());
-    for row in rows {
-        text.push_str("\r\n");
-        text.push_str(&line(row.cells().iter().map(|cell| quoted(cell)).collect()));
-    }
-    text.push_str("\r\n");
-    text
+    let lines = rows.iter().map(|row| csv_line(&row.cells()));
+    std::iter::once(csv_line(&FactRow::HEADINGS)).chain(lines).collect()
 }
 
 pub(super) fn report(evidence: &Evidence, sheet: &Sheet) -> Value {

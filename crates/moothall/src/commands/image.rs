@@ -2,6 +2,7 @@
 
 mod bundle;
 
+use moothall_core::text::{shown, shown_line};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +22,7 @@ use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerif
 use crate::config;
 use crate::error::{CliError, Exit};
 use crate::logging;
-use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless, harmless_line};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// How much of a digest is shown to people; as much as is needed to tell two apart.
 const SHORT_DIGEST: usize = 12;
@@ -111,7 +112,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
             Err(error) => writeln!(
                 text,
                 "{BOLD}{name:<8}{BOLD:#}  {YELLOW}{}{YELLOW:#}",
-                harmless_line(&error.to_string())
+                shown_line(&error.to_string())
             ),
         };
     }
@@ -187,7 +188,7 @@ fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
     }
     let mut text = format!("{YELLOW}{name} is not what its digest says{YELLOW:#}\n");
     for problem in problems.iter().take(SHOWN) {
-        let _ = writeln!(text, "  {}", harmless_line(&problem.to_string()));
+        let _ = writeln!(text, "  {}", shown_line(&problem.to_string()));
     }
     if problems.len() > SHOWN {
         let _ = writeln!(text, "  and {} more", problems.len() - SHOWN);
@@ -292,11 +293,11 @@ fn rebuilt_words(name: &str, rebuilt: &Rebuilt) -> String {
         }
         Rebuilt::OtherInputs(inputs) => format!(
             "{name} cannot be compared with a new build, because its inputs have changed:\n  {}",
-            harmless_line(&inputs.join(", "))
+            shown_line(&inputs.join(", "))
         ),
         Rebuilt::OtherBytes(files) => format!(
             "{YELLOW}{name} comes out different when it is built again:{YELLOW:#} {}",
-            harmless_line(&files.join(", "))
+            shown_line(&files.join(", "))
         ),
     }
 }
@@ -326,7 +327,7 @@ fn words(error: SandboxError) -> CliError {
     };
     let mut message = error.to_string();
     if let Some(source) = std::error::Error::source(&error) {
-        message = format!("{message}: {}", harmless(&source.to_string()));
+        message = format!("{message}: {}", shown(&source.to_string()));
     }
     let error = CliError::new(exit, message);
     match hint {

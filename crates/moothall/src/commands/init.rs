@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use moothall_core::model::ModelName;
+use moothall_core::text;
 use moothall_models::connection::is_loopback;
 use moothall_sources::edgar::Contact;
 
@@ -268,7 +269,7 @@ async fn write(file: &Path, before: &str, answers: &Answers, yes: bool) -> Resul
     say(&format!("\n{}:\n", file.display()));
     for line in lines {
         let style = if line.starts_with('+') { GREEN } else { YELLOW };
-        say(&format!("  {style}{}{style:#}\n", terminal::harmless_line(&line)));
+        say(&format!("  {style}{}{style:#}\n", text::shown_line(&line)));
     }
     if !yes && !question::agreed_or_left("Write this?").await.ok_or_else(left)? {
         say("Nothing was written.\n");
@@ -328,7 +329,7 @@ fn demonstration(global: &Global, memo: &Path) -> anyhow::Result<()> {
 }
 
 fn complain(words: &str) {
-    say(&format!("{YELLOW}{}{YELLOW:#}\n", terminal::harmless_line(words)));
+    say(&format!("{YELLOW}{}{YELLOW:#}\n", text::shown_line(words)));
 }
 
 fn broken(error: impl std::fmt::Display) -> CliError {

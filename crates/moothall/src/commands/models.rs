@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
 use moothall_core::model::{ModelName, ModelRequest, Purpose};
+use moothall_core::text::shown_line;
 use moothall_models::catalog::{ModelCard, Prices, Provider};
 use moothall_models::{Ledger, RecordingMode};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::context::{Context, Flags};
 use crate::error::{CliError, Exit};
 use crate::keys::KeySource;
 use crate::logging;
-use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW, harmless_line};
+use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// Room for a thinking model to say one word.
 const PROBE_TOKENS: u32 = 512;
@@ -100,10 +101,10 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
     for provider in providers {
         let key = match (context.keys.source(&provider.name), provider.needs_key()) {
             (Some(source), _) => {
-                format!("{GREEN}key from {}{GREEN:#}", harmless_line(&source.to_string()))
+                format!("{GREEN}key from {}{GREEN:#}", shown_line(&source.to_string()))
             }
             (None, true) => {
-                let variables = harmless_line(&provider.key_env.join(" or "));
+                let variables = shown_line(&provider.key_env.join(" or "));
                 format!("{YELLOW}no key: set {variables}{YELLOW:#}")
             }
             (None, false) => format!("{DIM}needs no key{DIM:#}"),
@@ -112,8 +113,8 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
         let _ = writeln!(
             text,
             "{BOLD}{}{BOLD:#}  {key}  {DIM}{}{DIM:#}",
-            harmless_line(&provider.name),
-            harmless_line(&provider.base_url)
+            shown_line(&provider.name),
+            shown_line(&provider.base_url)
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
@@ -134,7 +135,7 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
         }
         text.push('\n');
     }
-    let dated = harmless_line(context.catalog.dated());
+    let dated = shown_line(context.catalog.dated());
     let _ = writeln!(
         text,
         "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and costs nothing{DIM:#}"
@@ -217,7 +218,7 @@ fn check(context: &Context, named: Option<&ModelName>, as_json: bool) -> anyhow:
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
         let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
-        let (answered_by, latency_ms) = (harmless_line(&reply.model), report.timing.latency_ms);
+        let (answered_by, latency_ms) = (shown_line(&reply.model), report.timing.latency_ms);
         let tokens = reply.usage.total();
         terminal::print(&format!(
             "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"

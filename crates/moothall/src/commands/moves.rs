@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use moothall_core::ErrorCode;
 use moothall_core::RunKind;
 use moothall_core::consult::{Change, MAX_CHANGES, Review, Tried, What};
 use moothall_core::{NotCanonical, RunId, Sha256Hex};
@@ -12,7 +13,7 @@ use moothall_store::RunRow;
 use serde_json::{Value, json};
 
 use super::consult::Reading;
-use super::{resume, runtime};
+use super::{found_run, runtime};
 use crate::args::{EditedMove, Global, MovesArgs};
 use crate::config::Loaded;
 use crate::display;
@@ -45,9 +46,6 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
         Ok(Exit::Fine)
     })
 }
-
-/// What programs that ask over HTTP are told where somebody else was faster.
-pub(super) const MOVE_CHANGED: &str = "move-changed";
 
 /// What a person wants. Without anything they only look.
 #[derive(Debug, Default)]
@@ -98,7 +96,7 @@ pub(super) async fn change(
     let is_change = !changes.is_empty() || undo.is_some();
     // Whoever drives the run could be telling it right now.
     let _lock = match is_change {
-        true => Some(local.lock(run_id).await.map_err(resume::unlocked)?),
+        true => Some(local.lock(run_id).await.map_err(found_run::unlocked)?),
         false => None,
     };
     let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
@@ -135,7 +133,7 @@ fn refuse_unseen(
     let refused = |words: String| {
         CliError::usage(display::line(&words))
             .with_hint("look at it again, and change it from there")
-            .with_code(MOVE_CHANGED)
+            .with_code(ErrorCode::MoveChanged)
     };
     if let Some(seen) = undo.and_then(|undo| undo.seen.as_ref()) {
         let all = Review { changes: said.to_vec() };
@@ -184,7 +182,7 @@ fn changes(
         return Ok(Vec::new());
     }
     let by = user_input::who(loaded, args.by.as_deref(), "changes the moves")?;
-    let at_ms = local::now_ms();
+    let at_ms = moothall_store::now_ms();
     let said = |(what, seen)| (Change { by: by.clone(), at_ms, what }, seen);
     Ok(whats.into_iter().map(said).collect())
 }

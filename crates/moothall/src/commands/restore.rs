@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use moothall_store::{RunFilter, SqliteStore, Teams};
+use moothall_store::{RunFilter, SqliteStore, Teams, now_ms};
 use serde_json::json;
 use tempfile::{Builder, TempDir};
 
@@ -217,7 +217,7 @@ impl UnpackedBackup {
 
 /// This second, as a part of a file name.
 fn moment() -> String {
-    display::time(local::now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
+    display::time(now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
 }
 
 /// Moves runs that are there out of the way, and says where they are now.

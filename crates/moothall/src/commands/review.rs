@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, Say, State, spelled_out};
+use moothall_core::drafts::{Draft, Say, State};
 use moothall_core::gate::{Channel, unified};
+use moothall_core::text;
 use moothall_workspace::{Difference, ShownFile, Side};
 use serde_json::json;
 
@@ -264,7 +265,7 @@ pub(super) fn painted(diff: &str) -> String {
         };
         let cut: String = line.chars().take(LINE_CHARS).collect();
         let more = if cut.len() < line.len() { "… (a longer line)" } else { "" };
-        let _ = writeln!(text, "{style}{}{style:#}{more}", spelled_out(&cut));
+        let _ = writeln!(text, "{style}{}{style:#}{more}", text::escaped(&cut));
     }
     text
 }

@@ -1,12 +1,6 @@
 use super::*;
 
 #[test]
-fn whatever_drives_a_terminal_is_spelled_out() {
-    let told = spelled_out("a\x1b[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\tg");
-    assert_eq!(told, "a\\u{1b}[2Jb\\u{d}c\\u{202e}d\\u{200b}e\\u{9b}f\tg");
-}
-
-#[test]
 fn a_long_line_is_cut_and_says_so() {
     let mut none = BTreeMap::new();
     let (base, after) = ("", format!("{}\n", "x".repeat(10_000)));

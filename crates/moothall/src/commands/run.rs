@@ -16,7 +16,7 @@ use serde_json::json;
 pub(super) use self::drive::{SharedView, drive, log, shown, watched};
 use self::report::Report;
 pub(super) use self::view::{Audience, View};
-use super::resume::{Found, refuse_if_over, unlocked};
+use super::found_run::{Found, refuse_if_over, unlocked};
 use super::{Interruptible, attempts, runtime};
 use crate::args::{Global, ResumeArgs, RunArgs};
 use crate::artifacts::WrittenFiles;
@@ -63,7 +63,10 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = request.spec(&context)?;
-    let files = Files { receipt: args.files.receipt.clone(), events: args.files.events.clone() };
+    let files = Files {
+        receipt: args.calls.files.receipt.clone(),
+        events: args.calls.files.events.clone(),
+    };
     let view = Arc::new(Mutex::new(View::new(audience)));
 
     runtime()?.block_on(async {

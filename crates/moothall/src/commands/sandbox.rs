@@ -1,5 +1,6 @@
 //! `moothall sandbox`: what exists on this machine now.
 
+use moothall_core::text::shown_line;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +12,7 @@ use crate::config;
 use crate::error::Exit;
 use crate::isolation;
 use crate::logging;
-use crate::terminal::{self, BOLD, harmless_line};
+use crate::terminal::{self, BOLD};
 
 pub(super) fn run(global: &Global, command: &SandboxCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -55,10 +56,10 @@ fn table(records: &[Record]) -> String {
             "{:8}  {:13}  {:8}  {:>4} s  {} {}",
             record.engine,
             record.class,
-            harmless_line(&record.image),
+            shown_line(&record.image),
             age,
-            harmless_line(&record.name),
-            harmless_line(&labels.join(" ")),
+            shown_line(&record.name),
+            shown_line(&labels.join(" ")),
         );
     }
     text

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use moothall_core::access::TeamName;
-use moothall_store::{StoreError, TeamRow};
+use moothall_store::{StoreError, TeamRow, now_ms};
 use serde_json::{Value, json};
 
 use super::runtime;
 use crate::args::{Global, TeamCommand};
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, now_ms};
+use crate::local::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 

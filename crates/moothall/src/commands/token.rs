@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use moothall_core::access::{Caller, InvalidName, Limits, TokenId};
+use moothall_core::text::shown_line;
 use moothall_store::{
-    Accounts, Credential, NewToken, StoreError, Teams, TokenRow, random_token_id,
+    Accounts, Credential, NewToken, StoreError, Teams, TokenRow, now_ms, random_token_id,
 };
 use serde_json::{Value, json};
 
@@ -12,8 +13,8 @@ use super::{runtime, team};
 use crate::args::{CreateTokenArgs, Global, Lifetime, TokenCommand};
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, now_ms};
-use crate::terminal::{self, BOLD, DIM, harmless_line};
+use crate::local::{self, Local};
+use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
 /// The longest label in a list.
@@ -146,7 +147,7 @@ fn table(tokens: &[TokenRow], now_ms: u64) -> String {
             state(token, now_ms),
             time(token.expires_at_ms),
             time(token.last_used_at_ms),
-            display::cut(&harmless_line(&token.label), LABEL_CHARS),
+            display::cut(&shown_line(&token.label), LABEL_CHARS),
         );
     }
     text

@@ -2,6 +2,7 @@
 
 use moothall_core::consult::{Change, RankedMove, Review};
 use moothall_core::receipt::{Receipt, ReceiptProblem, VerifiedReceipt, verify};
+use moothall_core::text;
 use moothall_core::{Conclusion, Verdict};
 use serde_json::json;
 
@@ -58,30 +59,30 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         let mut text = format!(
             "the receipt holds\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
             receipt.notes.run_id,
-            terminal::harmless_line(&receipt.manifest.workflow),
-            terminal::harmless_line(&receipt.manifest.model),
+            text::shown_line(&receipt.manifest.workflow),
+            text::shown_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
         // Derived again from the answers, so it is the ranking and not somebody's word for it.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
             for one in &ranked.recommended {
-                text.push_str(&terminal::harmless_line(&recommended(one)));
+                text.push_str(&text::shown_line(&recommended(one)));
                 text.push('\n');
             }
         }
         for change in changes(receipt) {
             let line = format!("changed   {}", change.words());
-            text.push_str(&terminal::harmless_line(&line));
+            text.push_str(&text::shown_line(&line));
             text.push('\n');
         }
         for approval in &receipt.approvals {
             let line = format!("approved  {} by {}", approval.move_id, approval.by);
-            text.push_str(&terminal::harmless_line(&line));
+            text.push_str(&text::shown_line(&line));
             text.push('\n');
         }
         for finding in &receipt.findings {
             let line = format!("finding   {}: {}", finding.rule, finding.message);
-            text.push_str(&terminal::harmless_line(&line));
+            text.push_str(&text::shown_line(&line));
             text.push('\n');
         }
         terminal::print(&text)?;

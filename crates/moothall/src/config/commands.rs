@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use moothall_core::text::escaped_lines;
 use serde_json::{Value, json};
 
-use super::layers::{Entry, Origin, Resolved};
+use super::Origin;
+use super::layers::{Entry, Resolved};
 use super::problem::{ConfigError, Problem};
 use super::sources::Places;
-use crate::error::printable;
 
 /// Every key with its value and where it came from: TOML that can be used as a configuration file,
 /// or a JSON list.
@@ -96,9 +97,9 @@ pub fn check(resolved: &Result<Resolved, ConfigError>, json: bool) -> String {
     }
     let mut text = String::new();
     for problem in problems {
-        line(&mut text, format_args!("{}", printable(&problem.message)));
+        line(&mut text, format_args!("{}", escaped_lines(&problem.message)));
         if let Some(hint) = &problem.hint {
-            line(&mut text, format_args!("  hint: {}", printable(hint)));
+            line(&mut text, format_args!("  hint: {}", escaped_lines(hint)));
         }
     }
     text

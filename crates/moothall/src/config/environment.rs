@@ -9,6 +9,7 @@ use std::path::Path;
 use toml::Value;
 
 use super::file::line_of;
+use super::origin::Setting;
 use super::problem::{ConfigError, Problem};
 use super::schema::{Kind, Node};
 use super::{Origin, hints};
@@ -110,14 +111,6 @@ impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
-}
-
-/// One configured value on its way into the configuration.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub(crate) path: Vec<String>,
-    pub(crate) value: Value,
-    pub(crate) origin: Origin,
 }
 
 /// Which kind of variables are read.

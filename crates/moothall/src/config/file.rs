@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Table;
 use toml::de::{DeTable, DeValue};
 
-use super::environment::Setting;
+use super::origin::Setting;
 use super::problem::Problem;
 use super::schema::{Node, dotted};
 use super::{Origin, hints};

@@ -1,14 +1,14 @@
 //! From layers to one configuration that remembers where each value came from. Nothing here reads a
 //! file or a variable.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::environment::{self, Environment, Setting, Variables};
+use super::environment::{self, Environment, Variables};
+use super::origin::{Origin, Origins, Setting};
 use super::problem::{ConfigError, Problem};
 use super::schema::{Kind, Node, dotted};
 use super::{Config, file, hints, validate};
@@ -35,29 +35,6 @@ impl fmt::Debug for Layers {
             .field("environment", &self.environment)
             .field("flags", &self.flags)
             .finish()
-    }
-}
-
-/// Where a value came from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(tag = "from", rename_all = "kebab-case")]
-pub enum Origin {
-    Default,
-    File { path: PathBuf, line: usize },
-    DotEnv { name: String },
-    Environment { name: String },
-    Flag,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Self::DotEnv { name } => write!(f, ".env {name}"),
-            Self::Environment { name } => f.write_str(name),
-            Self::Flag => f.write_str("flag"),
-        }
     }
 }
 
@@ -144,8 +121,6 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
         None => Ok(Resolved { entries: entries(root, &config, &origins)?, config, warnings }),
     }
 }
-
-pub(crate) type Origins = BTreeMap<Vec<String>, Origin>;
 
 /// Checks a value against its key, and anchors a relative path of a file at the folder of that
 /// file.

@@ -9,7 +9,7 @@ use moothall_sources::edgar::Contact;
 
 use super::Config;
 use super::hints;
-use super::layers::{Origin, Origins};
+use super::origin::{Origin, Origins};
 use super::problem::Problem;
 use super::schema::dotted;
 use crate::database;

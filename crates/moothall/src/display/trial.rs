@@ -61,7 +61,7 @@ fn stance(stance: Stance) -> &'static str {
 /// One event in one line. Events of other trials have none here.
 pub(super) fn event(body: &RunEventBody) -> String {
     match body {
-        RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls } => {
+        RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls, .. } => {
             let source = match provenance {
                 EvidenceSource::Filings => "filings",
                 EvidenceSource::Files => "the user's documents",

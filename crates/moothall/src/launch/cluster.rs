@@ -181,7 +181,7 @@ async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<E
     let row = store.run(run_id).await.map_err(local::broken)?;
     match (row.and_then(|row| row.outcome), body) {
         (Some(outcome), _) => Ok(Ended::Done(outcome)),
-        (None, RunEventBody::RunFailed { detail }) => {
+        (None, RunEventBody::RunFailed { detail, .. }) => {
             Err(CliError::failed(format!("the run cannot go on: {detail}")))
         }
         (None, _) => Err(local::no_such_run(run_id.as_str())),

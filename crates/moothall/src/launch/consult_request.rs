@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use moothall_core::ErrorCode;
 use moothall_core::consult::{
-    Committee, ConsultInput, GatherRequest, InvalidConsult, RoleModels, Terms,
+    Committee, ConsultInput, GatherRequest, InvalidConsult, InvalidTerms, RoleModels, Terms,
 };
 use moothall_core::debate::Calls;
 use moothall_core::model::ModelName;
@@ -162,11 +163,11 @@ fn refusal(error: InvalidConsult) -> CliError {
     match error {
         InvalidConsult::Ticker(_) => refused
             .with_hint("write it as it is listed, such as AAPL or BRK-B")
-            .with_code("bad-ticker"),
+            .with_code(ErrorCode::BadTicker),
         InvalidConsult::Moves { .. } => {
             refused.with_hint("a committee of your own may propose more: `moothall committee new`")
         }
-        InvalidConsult::Brief(_) => {
+        InvalidConsult::Terms(InvalidTerms::Brief(_)) => {
             refused.with_hint("write it shorter, in plain text: a question, goals, constraints")
         }
         InvalidConsult::Window(_) => {

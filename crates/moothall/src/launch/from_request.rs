@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use moothall_core::ErrorCode;
 use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, Terms, board};
 use moothall_core::model::ModelName;
 use moothall_core::reflexion::{
@@ -87,7 +88,7 @@ impl ProgramRequest {
     ) -> Result<Self, CliError> {
         let task = request.task.trim();
         if task.is_empty() {
-            return Err(CliError::usage("there is no task").with_code("no-task"));
+            return Err(CliError::usage("there is no task").with_code(ErrorCode::NoTask));
         }
         let pattern = request.expect_regex.as_deref().map(str::parse).transpose();
         let pattern = pattern.map_err(|error: InvalidPattern| {
@@ -122,7 +123,7 @@ fn find_committee(name: Option<&str>, defaults: &ServerDefaults) -> Result<Commi
     found.map(|(committee, _)| committee.clone()).ok_or_else(|| {
         CliError::usage("there is no such committee")
             .with_hint("`GET /api/committees` lists them")
-            .with_code("unknown-committee")
+            .with_code(ErrorCode::UnknownCommittee)
     })
 }
 
@@ -135,7 +136,7 @@ fn parse_isolation(name: Option<&str>) -> Result<Option<IsolationChoice>, CliErr
         Some("none") => IsolationChoice::None,
         Some(_) => {
             let words = "`isolation` is auto, microvm, runsc or none";
-            return Err(CliError::usage(words).with_code("bad-isolation"));
+            return Err(CliError::usage(words).with_code(ErrorCode::BadIsolation));
         }
     }))
 }
@@ -144,7 +145,7 @@ fn parse_isolation(name: Option<&str>) -> Result<Option<IsolationChoice>, CliErr
 pub(crate) fn parse_budget(written: Option<&str>) -> Result<Option<MicroUsd>, CliError> {
     let parse = |text: &str| {
         text.parse().map_err(|error: moothall_core::money::InvalidAmount| {
-            CliError::usage(error.to_string()).with_code("bad-budget")
+            CliError::usage(error.to_string()).with_code(ErrorCode::BadBudget)
         })
     };
     written.map(parse).transpose()
@@ -158,14 +159,15 @@ fn parse_model(
         return Ok(defaults.model.clone());
     };
     text.parse().map(Some).map_err(|error: moothall_core::model::InvalidModelName| {
-        CliError::usage(error.to_string()).with_code("bad-model")
+        CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
     })
 }
 
 fn within(name: &str, number: Option<u32>, most: u32) -> Result<Option<u32>, CliError> {
     match number {
         Some(number) if number == 0 || number > most => {
-            Err(CliError::usage(format!("`{name}` is from 1 to {most}")).with_code("out-of-range"))
+            Err(CliError::usage(format!("`{name}` is from 1 to {most}"))
+                .with_code(ErrorCode::OutOfRange))
         }
         number => Ok(number),
     }

@@ -120,11 +120,11 @@ impl ProgramRequest {
             restate: args.engine.restate(),
             isolation: args.sandbox.isolation.map(IsolationChoice::from),
             allow_shared_kernel: args.sandbox.allow_shared_kernel,
-            budget_micro_usd: args.budget,
-            budget_tokens: args.budget_tokens,
-            base_url: args.base_url.clone(),
-            record: files::whole(args.replies.record.as_deref())?,
-            replay: files::whole(args.replies.replay.as_deref())?,
+            budget_micro_usd: args.calls.budget,
+            budget_tokens: args.calls.budget_tokens,
+            base_url: args.model.base_url.clone(),
+            record: files::whole(args.calls.replies.record.as_deref())?,
+            replay: files::whole(args.calls.replies.replay.as_deref())?,
             output: files::whole(args.output.as_deref())?,
             ..RunSettings::default()
         })
@@ -147,7 +147,7 @@ impl ProgramRequest {
         let inputs = artifacts::read_inputs(&args.input)?;
         Ok(Self {
             task,
-            model: args.model.clone(),
+            model: args.model.model.clone(),
             inputs,
             contract,
             attempts: args.attempts,
@@ -173,7 +173,7 @@ impl ProgramRequest {
         };
         Ok(Self {
             task: request.task,
-            model: request.model.or_else(|| args.model.clone()),
+            model: request.model.or_else(|| args.model.model.clone()),
             inputs: request
                 .inputs
                 .into_iter()

@@ -173,14 +173,21 @@ fn ctrl_c_stops_a_submission_that_is_being_looked_at_and_a_new_run_goes_on() {
 fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
     let world = world();
     world.write("ws/src/watchdog.py", "print(0)\n");
+    let loosening = "version = 1\n[review]\nauthor_may_approve = true\n";
+    fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
+    world.write("ws/.moothall/policy.toml", loosening);
     let (fake, answers, arrivals) = reviewing(&world);
     let ran = signalled(&world, "KILL", &arrivals);
     assert_eq!(ran.code, None, "{ran}");
+    let warns =
+        |ran: &Ran| ran.stderr.contains("policy: the workspace wants to let authors approve");
+    assert!(warns(&ran), "{ran}");
     answers.store(true, Ordering::SeqCst);
     let runs = world.run(&["runs", "--json"]).json();
     let id = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
     let ran = world.run(&["resume", &id, "--config", "fake.toml"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "src/watchdog.py\n"), "{ran}");
+    assert!(warns(&ran), "{ran}");
     assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
     assert_eq!(drafts(&world), json!(["applied"]));
     let calls = fake.calls();

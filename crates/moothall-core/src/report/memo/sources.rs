@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::evidence::{
     Evidence, Fact, FactId, FilingEvent, Headline, Passage, Sheet, Source, UserDocument,
     UserPassage,
@@ -48,18 +51,18 @@ pub(super) fn filing(evidence: &Evidence, accession: &str) -> Option<Link> {
     Link::new(&sheet.link(accession))
 }
 
-/// What a citation leads to, for whoever wants to see one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cited {
-    /// As it is listed: `F0:Revenue:FY2025`.
+/// What a citation leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ts_rs::TS)]
+pub struct CitedFact {
+    /// `F0:Revenue:FY2025`.
     pub id: String,
     /// What it says.
     pub says: String,
-    /// The filing that says so: form and day, or form and item.
+    /// The filing that says so.
     pub filed: Option<String>,
     /// The number of that filing.
     pub accession: Option<String>,
-    /// Where a person can read it.
+    /// Where a person can read it; a company that does not exist has no such place.
     pub link: Option<String>,
     /// How it was computed, where it was.
     pub formula: Option<String>,
@@ -68,7 +71,7 @@ pub struct Cited {
 }
 
 /// What a citation leads to; nothing where it names nothing.
-pub fn cited(evidence: &Evidence, id: &str) -> Option<Cited> {
+pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     let (formula, inputs) = match known(evidence, id)? {
         Known::Fact(_, _, Fact { source: Source::Derived { formula, inputs }, .. }) => {
             let inputs = inputs.iter().map(|input| format!("F0:{input}")).collect();
@@ -77,7 +80,7 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<Cited> {
         _ => (None, Vec::new()),
     };
     let (filed, accession) = filed(evidence, id).unzip();
-    Some(Cited {
+    Some(CitedFact {
         id: listed_as(evidence, id)?,
         says: value(evidence, id)?,
         filed,

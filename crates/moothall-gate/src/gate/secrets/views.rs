@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 
 use super::Work;
-use crate::drafts::is_unseen;
+use crate::text::is_unseen;
 
 /// Runs shorter than this decode to nothing that could be a credential.
 const MIN_RUN: usize = 24;

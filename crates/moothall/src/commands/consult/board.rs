@@ -113,7 +113,9 @@ impl Board {
     /// Something happened.
     pub(super) fn event(&mut self, stored: &StoredEvent) {
         match &stored.event.body {
-            RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls } => {
+            RunEventBody::ConsultStarted {
+                ticker, rounds, moves, provenance, est_calls, ..
+            } => {
                 self.ticker.clone_from(ticker);
                 self.source = *provenance;
                 (self.rounds, self.moves, self.expected_calls) = (*rounds, *moves, *est_calls);

@@ -7,10 +7,11 @@ use anstyle::Style;
 use moothall_core::MicroUsd;
 use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::Stance;
+use moothall_core::text::shown_line;
 
 use super::board::{Board, LAYERS, Lane, Progress};
 use crate::display::{cents, short_number};
-use crate::terminal::{BOLD, DIM, GREEN, YELLOW, harmless_line};
+use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
 /// Below this many columns there is one line.
 const LEAST_COLUMNS: usize = 60;
@@ -107,7 +108,7 @@ fn whole(board: &Board, frame: Frame<'_>) -> Vec<Line> {
 fn head(board: &Board, frame: Frame<'_>) -> Line {
     let mut line = Line::default();
     let ticker = if board.ticker.is_empty() { "…" } else { &board.ticker };
-    line.push(BOLD, harmless_line(ticker));
+    line.push(BOLD, shown_line(ticker));
     if board.source == EvidenceSource::Synthetic {
         line.push(YELLOW, "  evidence made up by a model");
     }
@@ -119,7 +120,7 @@ fn head(board: &Board, frame: Frame<'_>) -> Line {
             "  {} move{moves}, {} round{rounds} each · {}",
             board.moves,
             board.rounds,
-            harmless_line(frame.models)
+            shown_line(frame.models)
         ),
     );
     let clock = clock(frame.elapsed);
@@ -164,12 +165,12 @@ fn agents(board: &Board) -> Vec<Line> {
         let mut line = Line::default();
         let done = agent.outputs.is_some();
         line.push(if done { GREEN } else { BOLD }, if done { "  ✓ " } else { "  ▸ " });
-        line.push(PLAIN, padded(&harmless_line(&agent.id), id + 2));
-        line.push(DIM, padded(&harmless_line(&agent.persona), name + 2));
+        line.push(PLAIN, padded(&shown_line(&agent.id), id + 2));
+        line.push(DIM, padded(&shown_line(&agent.persona), name + 2));
         if let Some(outputs) = &agent.outputs {
             let said = match outputs.is_empty() {
                 true => "nothing usable".to_owned(),
-                false => harmless_line(&outputs.join(" ")),
+                false => shown_line(&outputs.join(" ")),
             };
             line.push(PLAIN, said);
         }
@@ -192,7 +193,7 @@ fn lanes(board: &Board, wide: usize) -> Vec<Line> {
         let over = lane.score.is_some();
         let waits = lane.halves.is_none();
         line.push(if waits { DIM } else { BOLD }, format!(" {}", padded(move_id, id + 2)));
-        let words = lane.title.as_deref().map(harmless_line).unwrap_or_default();
+        let words = lane.title.as_deref().map(shown_line).unwrap_or_default();
         line.push(if waits || over { DIM } else { PLAIN }, padded(&cut(&words, title), title + 2));
         line.push(if over { GREEN } else { PLAIN }, cells(lane, board.rounds.clamp(1, 20)));
         line.push(PLAIN, "  ");
@@ -277,9 +278,9 @@ fn last_line(board: &Board, frame: Frame<'_>) -> Line {
         line.push(YELLOW, notice);
     } else if let (Some(words), None) = (&board.last_words, &board.end) {
         let who = format!("{} {}, round {}: ", words.move_id, words.role, words.round);
-        line.push(DIM, harmless_line(&who));
+        line.push(DIM, shown_line(&who));
         let joined = words.preview.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.push(PLAIN, harmless_line(&joined));
+        line.push(PLAIN, shown_line(&joined));
     } else if !board.lanes.is_empty() {
         line.push(DIM, format!("{LEGEND}  ! held back  ~ degraded"));
     }

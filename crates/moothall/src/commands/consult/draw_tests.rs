@@ -22,6 +22,7 @@ impl Story {
         let mut story = Self { board: Board::default(), seq: 0 };
         story.tell(RunEventBody::ConsultStarted {
             ticker: "HLXI".to_owned(),
+            listed: true,
             rounds,
             moves,
             provenance: EvidenceSource::Filings,

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::MicroUsd;
-use moothall_store::StoredEvent;
+use moothall_core::text::shown_line;
+use moothall_store::{StoredEvent, now_ms};
 
 use super::board::Board;
 use super::draw::{Frame, draw};
 use super::plain::plain;
-use crate::local::now_ms;
-use crate::terminal::{self, DIM, harmless_line};
+use crate::terminal::{self, DIM};
 
 /// How often the board is drawn again while something happens.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -161,7 +161,7 @@ impl Screen {
     fn draw(&mut self) {
         (self.drawn_at, self.changed) = (Some(Instant::now()), false);
         if let Some((what, since)) = &self.waiting {
-            let words = format!("… {}, {} s", harmless_line(what), since.elapsed().as_secs());
+            let words = format!("… {}, {} s", shown_line(what), since.elapsed().as_secs());
             terminal::draw_frame(&[words]);
             return;
         }

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use moothall_core::drafts::{Account, Client, DraftId, Principal, Refusal, VIEW};
-use moothall_workspace::{Caller, DraftError, DraftStore, Handoff, Options, workspace_id};
+use moothall_core::text::shown_line;
+use moothall_workspace::{
+    Caller, DraftError, DraftStore, FileFault, Handoff, Options, workspace_id,
+};
 
 use super::looking::{GatewayReviewer, HostChecker};
 use crate::args::{Global, HandoffArg, HandoffFlags, WorkspaceFlags};
@@ -11,7 +14,7 @@ use crate::config::{self, Loaded};
 use crate::context::Context;
 use crate::error::{CliError, Exit};
 use crate::logging;
-use crate::terminal::{self, YELLOW, harmless_line};
+use crate::terminal::{self, YELLOW};
 use crate::user_input;
 
 /// The policy above those of workspaces, in the config folder.
@@ -124,7 +127,7 @@ impl Opened {
 pub(in crate::commands) fn warn_about_policy(store: &DraftStore) {
     let notes = store.policy_notes();
     for note in &notes {
-        terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", harmless_line(note)));
+        terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", shown_line(note)));
     }
     let wants = |note: &String| note.starts_with("the workspace wants");
     if notes.iter().any(wants) {
@@ -159,10 +162,12 @@ pub(in crate::commands) fn failed(error: DraftError) -> CliError {
             Some("`approvers` holds user ids (`uid:1000`) and token ids (`token:ID`), no names")
         }
         DraftError::Refused(Refusal::WorkerName { .. }) => Some("pass your own name: `--by NAME`"),
-        DraftError::File { path, .. } if path.starts_with(VIEW) => {
+        DraftError::File { fault: FileFault::NotOurs | FileFault::NotPlain(_), path }
+            if path.starts_with(VIEW) =>
+        {
             Some("move it away: what is in `_handoff` besides the task's contract is generated")
         }
-        DraftError::File { why: "there is no such file", .. } => {
+        DraftError::File { fault: FileFault::Missing, .. } => {
             Some("`--new` opens a draft of a file that does not exist yet")
         }
         DraftError::Policy(_) => Some("`moothall policy check` says more"),

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use moothall_engine::EngineError;
-use moothall_store::{RunFilter, RunRow, Teams, Wish};
+use moothall_store::{RunFilter, RunRow, Teams, Wish, now_ms};
 use serde_json::{Value, json};
 
 use super::run_json;
 use crate::args::{DeleteFlags, PruneArgs, RemoveArgs};
-use crate::commands::{question, resume, runtime};
+use crate::commands::{found_run, question, runtime};
 use crate::config::Loaded;
 use crate::display;
 use crate::error::{CliError, Exit};
@@ -46,7 +46,7 @@ pub(super) fn remove(loaded: &Loaded, args: &RemoveArgs) -> anyhow::Result<Exit>
             match doom(&local, row).await {
                 Ok(found) => doomed.push(found),
                 Err(EngineError::Store(error)) => return Err(local::broken(error).into()),
-                Err(error) => return Err(resume::unlocked(error).into()),
+                Err(error) => return Err(found_run::unlocked(error).into()),
             }
         }
         delete(&local, &doomed, &args.how, Wanted::Deletion).await
@@ -63,7 +63,7 @@ pub(super) fn prune(loaded: &Loaded, args: &PruneArgs) -> anyhow::Result<Exit> {
         let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
         let rows = local.store.runs(filter).await.map_err(local::broken)?;
         let mut doomed = Vec::new();
-        for row in outdated(rows, local::now_ms(), args.older_than, args.keep) {
+        for row in outdated(rows, now_ms(), args.older_than, args.keep) {
             if !row.state.is_terminal() && !args.how.force {
                 continue;
             }
@@ -72,7 +72,7 @@ pub(super) fn prune(loaded: &Loaded, args: &PruneArgs) -> anyhow::Result<Exit> {
                 // Someone drives it.
                 Err(EngineError::Busy(_)) => {}
                 Err(EngineError::Store(error)) => return Err(local::broken(error).into()),
-                Err(error) => return Err(resume::unlocked(error).into()),
+                Err(error) => return Err(found_run::unlocked(error).into()),
             }
         }
         delete(&local, &doomed, &args.how, wanted).await

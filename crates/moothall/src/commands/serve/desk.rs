@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use moothall_core::ErrorCode;
 use moothall_core::consult::{Change, What};
 use moothall_core::report::Paper;
 use moothall_core::report::document::Document;
@@ -17,16 +18,16 @@ use moothall_server::wire::{
     StartRun, TickerList,
 };
 use moothall_server::{Begun, Desk, DeskFuture, Feed, Order, Problem, StatusCode};
-use moothall_store::{Admission, NewRun, Once, RunRow, StoredEvent, Terms, Wish};
+use moothall_store::{Admission, NewRun, Once, RunRow, StoredEvent, Terms, Wish, now_ms};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::facts as known;
 use super::probing::Probing;
-use super::telling::{Causes, RESUME_ELSEWHERE, beyond};
+use super::telling::{Causes, beyond};
 use crate::commands::check::Checked;
-use crate::commands::resume::unlocked;
+use crate::commands::found_run::unlocked;
 use crate::commands::{consult, facts, moves, run};
 use crate::context::Context;
 use crate::error::CliError;
@@ -34,7 +35,7 @@ use crate::launch::{
     self, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, ServerDefaults, Unattended,
     cluster, parse_budget,
 };
-use crate::local::{self, DriverLock, Local, now_ms};
+use crate::local::{self, DriverLock, Local};
 use crate::notice::{self, News};
 use crate::pace::Pace;
 use crate::pdf_helper;
@@ -144,7 +145,7 @@ impl ProgramDesk {
             Admission::OtherRequest => {
                 return Err(Problem::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
-                    "idempotency-key-reused",
+                    ErrorCode::IdempotencyKeyReused,
                     "this `Idempotency-Key` came with another request before",
                 )
                 .with_hint("use a new key for a new request"));
@@ -399,5 +400,5 @@ fn goes_on_in_its_folder(row: &RunRow) -> CliError {
     let id = local::short(&row.run_id);
     CliError::usage("a run that edits files goes on where they are, not in a server")
         .with_hint(format!("in its folder: `moothall resume {id}`"))
-        .with_code(RESUME_ELSEWHERE)
+        .with_code(ErrorCode::ResumeElsewhere)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use moothall_core::ErrorCode;
 use moothall_core::IsolationChoice;
 use moothall_core::consult::committee::Seat;
 use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, board};
@@ -34,7 +35,7 @@ pub(super) async fn evidence(
     let ticker = Ticker::parse(ticker.trim()).map_err(|error| {
         CliError::usage(error.to_string())
             .with_hint("write it as it is listed, such as AAPL or BRK-B")
-            .with_code("unknown-ticker")
+            .with_code(ErrorCode::UnknownTicker)
     })?;
     let request = GatherRequest {
         ticker: ticker.to_string(),

@@ -1,16 +1,11 @@
 //! An error of the program as an answer, and how much of it whoever asks is told.
 
+use moothall_core::ErrorCode;
 use moothall_core::access::Excess;
 use moothall_server::{Problem, StatusCode};
 
 use super::veil::Veil;
-use crate::commands::moves::MOVE_CHANGED;
-use crate::commands::resume::RUN_BUSY;
 use crate::error::{CliError, Exit};
-use crate::isolation::NO_SANDBOX;
-
-/// A run that goes on somewhere else than in a server.
-pub(super) const RESUME_ELSEWHERE: &str = "resume-elsewhere";
 
 /// Whether whoever asks hears why something failed below. Causes name files and folders of this
 /// machine, which are its user's to know and nobody else's.
@@ -45,15 +40,20 @@ impl Causes {
             tracing::warn!(target: "moothall::serve", error = words, "a request was refused");
         }
         let (status, code) = match error.exit {
-            Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, "refused"),
+            Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Refused),
             Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
-                (StatusCode::CONFLICT, "refused")
+                (StatusCode::CONFLICT, ErrorCode::Refused)
             }
-            Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, "failed"),
+            Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, ErrorCode::Failed),
         };
         let status = match error.code {
-            Some("unknown-ticker") => StatusCode::NOT_FOUND,
-            Some(NO_SANDBOX | MOVE_CHANGED | RUN_BUSY | RESUME_ELSEWHERE) => StatusCode::CONFLICT,
+            Some(ErrorCode::UnknownTicker) => StatusCode::NOT_FOUND,
+            Some(
+                ErrorCode::NoSandbox
+                | ErrorCode::MoveChanged
+                | ErrorCode::RunBusy
+                | ErrorCode::ResumeElsewhere,
+            ) => StatusCode::CONFLICT,
             _ => status,
         };
         let problem = Problem::new(status, error.code.unwrap_or(code), self.words(error));
