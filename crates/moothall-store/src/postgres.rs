@@ -174,6 +174,14 @@ impl PgStore {
         Ok(self.pool.begin().await?)
     }
 
+    /// Nothing written means that there was nothing to do, or that there is no such run.
+    async fn ensure_known(&self, id: &RunId, rows_written: u64) -> Result<(), StoreError> {
+        match rows_written {
+            0 => self.or_unknown(id, Vec::new()).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// An empty answer means that there is nothing, or that there is no such run.
     async fn or_unknown(&self, id: &RunId, rows: Vec<PgRow>) -> Result<Vec<PgRow>, StoreError> {
         if rows.is_empty() {
@@ -455,18 +463,6 @@ impl Store for PgStore {
             .await?;
             self.or_unknown(id, rows).await?.iter().map(rows::approval).collect()
         })
-    }
-
-    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
-        Box::pin(async move { space::run_bytes(&self.pool, id).await })
-    }
-
-    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
-        Box::pin(space::delete(&self.pool, ids))
-    }
-
-    fn give_back(&self) -> StoreFuture<'_, u64> {
-        Box::pin(space::give_back(&self.pool))
     }
 }
 

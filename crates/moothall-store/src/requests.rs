@@ -70,6 +70,18 @@ macro_rules! common_requests {
         fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()> {
             Box::pin(async move { changes::forget(self, id).await })
         }
+
+        fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
+            Box::pin(async move { space::run_bytes(self.reads(), id).await })
+        }
+
+        fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
+            Box::pin(space::delete(self.writes(), ids))
+        }
+
+        fn give_back(&self) -> StoreFuture<'_, u64> {
+            Box::pin(space::give_back(self.writes()))
+        }
     };
 }
 

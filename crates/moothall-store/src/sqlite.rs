@@ -135,6 +135,14 @@ impl SqliteStore {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
+    /// Nothing written means that there was nothing to do, or that there is no such run.
+    async fn ensure_known(&self, id: &RunId, rows_written: u64) -> Result<(), StoreError> {
+        match rows_written {
+            0 => self.or_unknown(id, Vec::new()).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// An empty answer means that there is nothing, or that there is no such run.
     async fn or_unknown(
         &self,
@@ -347,10 +355,7 @@ impl Store for SqliteStore {
             .bind(id.as_str())
             .execute(&self.writer)
             .await?;
-            if done.rows_affected() == 0 {
-                self.or_unknown(id, Vec::new()).await?;
-            }
-            Ok(())
+            self.ensure_known(id, done.rows_affected()).await
         })
     }
 
@@ -394,10 +399,7 @@ impl Store for SqliteStore {
             .bind(id.as_str())
             .execute(&self.writer)
             .await?;
-            if done.rows_affected() == 0 {
-                self.or_unknown(id, Vec::new()).await?;
-            }
-            Ok(())
+            self.ensure_known(id, done.rows_affected()).await
         })
     }
 
@@ -412,18 +414,6 @@ impl Store for SqliteStore {
             .await?;
             self.or_unknown(id, rows).await?.iter().map(rows::approval).collect()
         })
-    }
-
-    fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
-        Box::pin(async move { space::run_bytes(&self.readers, id).await })
-    }
-
-    fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
-        Box::pin(space::delete(&self.writer, ids))
-    }
-
-    fn give_back(&self) -> StoreFuture<'_, u64> {
-        Box::pin(space::give_back(&self.writer))
     }
 }
 

@@ -17,8 +17,7 @@ impl DraftStore {
         caller: &Caller,
         ids: &[DraftId],
     ) -> Result<(), DraftError> {
-        let mark = staging_mark()?;
-        let steps = steps(&inner.drafts, ids, |at| format!(".moothall-{mark}-{at}"));
+        let steps = staged_steps(inner, ids)?;
         self.at(Point::BeforeIntent)?;
         let command = Command::Apply { drafts: ids.to_vec(), steps: steps.clone() };
         self.tell(inner, caller, command)?;
@@ -32,9 +31,7 @@ impl DraftStore {
         caller: &Caller,
         ids: &[DraftId],
     ) -> Result<(), DraftError> {
-        let mark = staging_mark()?;
-        let there = steps(&inner.drafts, ids, |at| format!(".moothall-{mark}-{at}"));
-        let back = undo_steps(there);
+        let back = undo_steps(staged_steps(inner, ids)?);
         self.tell(inner, caller, Command::Undo { drafts: ids.to_vec(), steps: back.clone() })?;
         let gate = Caller::new(Principal::gate());
         self.finish(inner, &gate, &Intent { drafts: ids.to_vec(), steps: back }, Progress::None)
@@ -197,8 +194,9 @@ enum Progress {
     Unknown,
 }
 
-/// A name for staging files that nobody else has.
-fn staging_mark() -> Result<String, DraftError> {
+/// The steps that apply drafts, with names for their staging files that nobody else has.
+fn staged_steps(inner: &Inner, ids: &[DraftId]) -> Result<Vec<Step>, DraftError> {
     let bytes = random::<8>().map_err(DraftError::io("no name can be made"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let mark: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(steps(&inner.drafts, ids, |at| format!(".moothall-{mark}-{at}")))
 }

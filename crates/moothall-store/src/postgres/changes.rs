@@ -43,8 +43,5 @@ pub(super) async fn forget(store: &PgStore, id: &RunId) -> Result<(), StoreError
         .bind(key(id)?)
         .execute(&store.pool)
         .await?;
-    if done.rows_affected() == 0 {
-        store.or_unknown(id, Vec::new()).await?;
-    }
-    Ok(())
+    store.ensure_known(id, done.rows_affected()).await
 }

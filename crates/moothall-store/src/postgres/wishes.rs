@@ -31,10 +31,7 @@ pub(super) async fn take_back(store: &PgStore, id: &RunId, wish: Wish) -> Result
         .bind(wish.as_str())
         .execute(&store.pool)
         .await?;
-    if done.rows_affected() == 0 {
-        store.or_unknown(id, Vec::new()).await?;
-    }
-    Ok(())
+    store.ensure_known(id, done.rows_affected()).await
 }
 
 pub(super) async fn all(store: &PgStore, id: &RunId) -> Result<BTreeSet<Wish>, StoreError> {

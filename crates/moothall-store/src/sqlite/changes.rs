@@ -54,8 +54,5 @@ pub(super) async fn forget(store: &SqliteStore, id: &RunId) -> Result<(), StoreE
             .bind(id.as_str())
             .execute(&store.writer)
             .await?;
-    if done.rows_affected() == 0 {
-        store.or_unknown(id, Vec::new()).await?;
-    }
-    Ok(())
+    store.ensure_known(id, done.rows_affected()).await
 }
