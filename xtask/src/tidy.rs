@@ -22,6 +22,7 @@ mod generated;
 mod links;
 mod linux_only;
 mod machine_paths;
+mod nested_locks;
 mod no_features;
 mod one_sdk;
 mod run_requests;
@@ -97,6 +98,7 @@ const RULES: &[Rule] = &[
     Rule { id: run_requests::ID, run: |at| Ok(run_requests::check(&at.tree)) },
     Rule { id: specification::ID, run: |at| Ok(specification::check(&at.tree, &bench::names())) },
     Rule { id: advisories::ID, run: |at| advisories::check(&at.tree) },
+    Rule { id: nested_locks::ID, run: |at| nested_locks::check(&at.tree) },
     Rule { id: agents_length::ID, run: |at| Ok(agents_length::check(&at.tree)) },
     Rule { id: snapshots::ID, run: |at| Ok(snapshots::check(&snapshots::candidates(&at.root)?)) },
     Rule { id: machine_paths::ID, run: |at| Ok(machine_paths::check(&at.tree)) },
