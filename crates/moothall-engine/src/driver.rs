@@ -39,11 +39,11 @@ const USUAL_PARALLEL_CHILDREN: usize = 15;
 
 /// Drives one run to its end, or to where it must stop.
 ///
-/// Invariants: a result is in the journal before anything that follows from it is performed; a
-/// result and the events that follow from it are one transaction; an effect whose answer is in the
-/// journal is not performed again; the hash of what is asked is compared with the hash of what was
-/// answered. A child's end is a result like any other: a child whose end is in the journal is not
-/// started again.
+/// Invariants: a result is in the journal before an effect that follows from it is performed, except
+/// for model calls, which change nothing and may be repeated; a result and the events that follow from
+/// it are one transaction; an effect whose result is in the journal is not performed again; the hash of
+/// a request is compared with the hash of the request that was answered. A child whose end is in the
+/// journal is not started again.
 pub struct Driver {
     store: Arc<dyn Store>,
     performer: Arc<dyn Performer>,

@@ -137,12 +137,14 @@ fn person_vetoes_edits_and_adds_before_the_debates_and_the_receipt_says_who() {
 #[test]
 fn run_that_is_killed_while_it_waits_or_right_after_goes_on() {
     let world = World::new();
-    let arguments = [&SMALL[..], &["--pause-after", "moves", "--parallel-moves", "1"]].concat();
+    // Many rounds: the last debate takes long enough to be killed in it.
+    let long = ["--rounds", "20", "--pause-after", "moves", "--parallel-moves", "1"];
+    let arguments = [&SMALL[..6], &long].concat();
     kill_at(world.command(&arguments).spawn().unwrap(), "paused: 3 moves wait");
     let run = only_run(&world);
     let veto = ["moves", run.as_str(), "--veto", "m1", "--by", "Ada"];
     assert_eq!(world.run(&veto).code, Some(0));
-    kill_at(world.command(&["resume", &run]).spawn().unwrap(), "m2: 2 rounds debated");
+    kill_at(world.command(&["resume", &run]).spawn().unwrap(), "m2: 20 rounds debated");
     // Once it was told, it is told: nobody can change the moves of debates that began.
     let late = world.run(&["moves", &run, "--veto", "m2", "--by", "Ada"]);
     assert!(late.code == Some(2) && late.stderr.contains("its moves were reviewed"), "{late}");
