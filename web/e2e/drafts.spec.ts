@@ -16,7 +16,7 @@ test.describe("drafts", () => {
   test("a person reads a draft, approves it, and the file changes", async ({ page }) => {
     const trouble = watch(page);
     await page.goto(`${server.url}/drafts`);
-    await expect(page.getByText("Nothing waits for you")).toBeVisible();
+    await expect(page.getByText("Nothing to review")).toBeVisible();
     // It appears by itself.
     server.draft("Makefile", "all: build\n\techo one\n", "builds by default");
     await page.getByRole("link", { name: /Makefile/ }).click();
@@ -25,7 +25,7 @@ test.describe("drafts", () => {
     await expect(page.locator("tr.added mark")).toHaveText(" build");
     await expect(page.getByText("path.protected")).toBeVisible();
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("button", { name: "Approve what is shown" }).click();
+    await page.getByRole("button", { name: "Approve this version" }).click();
     await expect(page.getByText("Approved by ada.")).toBeVisible();
     await expect(page.getByRole("button", { name: "Reject" })).toHaveCount(0);
     expect(server.read("Makefile")).toBe("all: build\n\techo one\n");
@@ -40,7 +40,7 @@ test.describe("drafts", () => {
     await page.keyboard.press("Enter");
     await expect(page.locator("tr.added")).toHaveCount(1);
     await page.keyboard.press("a");
-    await expect(page.getByLabel("Why it is fine (optional)")).toBeFocused();
+    await expect(page.getByLabel("Comment (optional)")).toBeFocused();
     await page.keyboard.press("Escape");
     await page.keyboard.press("c");
     await page.keyboard.type("keep the recipe");
@@ -68,10 +68,10 @@ test.describe("drafts", () => {
     await expect(page.locator("tr.added .text")).toHaveText("all: build");
     server.run(["draft", "write", id, "--file", "-"], "all: harm\n");
     server.run(["draft", "submit", id]);
-    await expect(page.getByText("It was written again while you read.")).toBeVisible();
+    await expect(page.getByText("The draft changed while you were reading.")).toBeVisible();
     await expect(page.locator("tr.added .text")).toHaveText("all: build");
     await expect(page.getByRole("button", { name: "Approve" })).toHaveCount(0);
-    await page.getByRole("button", { name: "Show what is there now" }).click();
+    await page.getByRole("button", { name: "Show the current version" }).click();
     await expect(page.locator("tr.added .text")).toHaveText("all: harm");
     await expect(page.getByRole("button", { name: "Approve" })).toBeVisible();
   });
@@ -81,8 +81,8 @@ test.describe("drafts", () => {
     server.write("Makefile", "mine:\n");
     await page.goto(`${server.url}/drafts/${id}`);
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("button", { name: "Approve what is shown" }).click();
-    await expect(page.getByText("Makefile is no longer what the draft was made for.")).toBeVisible();
+    await page.getByRole("button", { name: "Approve this version" }).click();
+    await expect(page.getByText("Makefile changed since the draft was made.")).toBeVisible();
     expect(server.read("Makefile")).toBe("mine:\n");
   });
 
@@ -101,7 +101,7 @@ test.describe("drafts", () => {
   test("the journal says that it holds, and where it was changed", async ({ page }) => {
     const id = server.draft("Makefile", "all: build\n");
     await page.goto(`${server.url}/audit`);
-    await expect(page.getByText("The chain holds:")).toBeVisible();
+    await expect(page.getByText("The log is valid:")).toBeVisible();
     await expect(page.getByRole("listitem")).toHaveCount(4);
     await page
       .getByRole("link", { name: id.slice(0, 10) })

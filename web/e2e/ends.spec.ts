@@ -10,7 +10,7 @@ test("a consultation that cannot go on says why, and can be started again", asyn
     const run = await startRun(page, server, { source: "synthetic", isolation: "none" });
     await page.goto(`${server.url}/runs/${run}`);
     await expect(page.locator("[data-link=ended]")).toContainText("Failed");
-    await expect(page.getByText("The run cannot go on.")).toBeVisible();
+    await expect(page.getByText("The run failed.")).toBeVisible();
     await expect(page.locator(".banner")).toContainText("no evidence could be made up");
     await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
     await expect(page.getByRole("button", { name: "Stop" })).toHaveCount(0);
@@ -34,7 +34,7 @@ test("a key that is refused in the middle of a consultation is said so, and show
     const run = await startRun(page, server, { isolation: "none" });
     await page.goto(`${server.url}/runs/${run}?layer=1`);
     const banner = page.locator(".banner");
-    await expect(banner).toContainText("The provider refuses the key, or the account behind it.");
+    await expect(banner).toContainText("The provider rejected the API key or the account.");
     await expect(banner).toContainText("incorrect API key provided: Bearer ***");
     // What was answered before is there.
     await expect(page.getByText("Revenue grows slowly and cash is plenty.").first()).toBeVisible();
@@ -48,7 +48,7 @@ test("a key that is refused in the middle of a consultation is said so, and show
     provider.credit = Number.POSITIVE_INFINITY;
     await page.goto(`${server.url}/runs/${run}`);
     await page.getByRole("button", { name: "Resume" }).click();
-    await expect(banner).toContainText("The run ended without a move to recommend.");
+    await expect(banner).toContainText("The run ended without a recommendation.");
     await expect(page.locator("[data-link=ended]")).toBeVisible();
     expect(trouble).toEqual([]);
   } finally {
@@ -66,7 +66,7 @@ test("a program that no model writes is a failed run with its reason, and is sta
     await page.goto(`${server.url}/tasks`);
     await page.getByRole("textbox", { name: "Task" }).fill("print 1");
     await page.getByRole("button", { name: "Start" }).click();
-    await expect(page.getByText("The run cannot go on.")).toBeVisible();
+    await expect(page.getByText("The run failed.")).toBeVisible();
     await expect(page.locator("[data-link=ended]")).toContainText("Failed");
     // Nobody waits for a program that will not come.
     await expect(page.getByText("The first program is being written")).toHaveCount(0);
@@ -93,10 +93,10 @@ test("a run that reached its limit goes on with a higher one", async ({ page }) 
     const trouble = watch(page);
     const run = await startRun(page, server, { moves: 1, rounds: 1, isolation: "none", budget_usd: "0.0001" });
     await page.goto(`${server.url}/runs/${run}`);
-    await expect(page.getByText("The spend limit is reached.")).toBeVisible();
-    await page.getByLabel("Go on up to").fill("9.50");
+    await expect(page.getByText("Spend limit reached.")).toBeVisible();
+    await page.getByLabel("New limit").fill("9.50");
     await page.locator(".morebudget").getByRole("button", { name: "Resume" }).click();
-    await expect(page.getByText("The spend limit is reached.")).toHaveCount(0);
+    await expect(page.getByText("Spend limit reached.")).toHaveCount(0);
     await expect.poll(async () => (await viewOf(page, server, run)).about.cap_micro_usd).toBe(9_500_000);
     expect(trouble).toEqual([]);
   } finally {

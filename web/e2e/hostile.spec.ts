@@ -8,7 +8,7 @@ const HTML = `<img src=x onerror="document.title='owned'"><script>document.title
 const BIDI = "safe \u202Eevil\u202C \u2066hidden\u2069 \u200Bzero";
 const ESCAPES = "\u001b[31mred\u001b[0m \u0007bell";
 const HOSTILE = `${HTML} ${BIDI} ${ESCAPES} [F0:<script>:FY2025]`;
-const SEEN = "safe \uFFFDevil\uFFFD \uFFFDhidden\uFFFD \uFFFDzero";
+const SEEN = "safe \uFFFDevil\uFFFD \uFFFDhidden\uFFFD zero";
 
 /** Puts the hostile words where a model's words stand in the server's answers. */
 async function poison(page: Page): Promise<void> {
@@ -56,6 +56,15 @@ function poisoned(view: RunView): RunView {
 async function isHarmless(page: Page): Promise<void> {
   await expect(page.locator("main")).toContainText("<img src=x onerror=");
   await expect(page.locator("main")).toContainText(SEEN);
+  const raw = /[\p{Bidi_Control}\p{Cc}\u200b]/u;
+  const texts = await page
+    .locator("main *")
+    .evaluateAll((all) =>
+      all.map((one) =>
+        [...one.childNodes].flatMap((node) => (node.nodeType === 3 ? [node.textContent ?? ""] : [])).join(""),
+      ),
+    );
+  expect(texts.filter((text) => raw.test(text.replace(/[\n\t]/g, "")))).toEqual([]);
   expect(await page.title()).not.toBe("owned");
   expect(await page.locator("img").count()).toBe(0);
   expect(await page.evaluate(() => document.querySelectorAll("main script, main b > script").length)).toBe(0);

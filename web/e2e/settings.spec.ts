@@ -7,7 +7,7 @@ test("a token is made, shown once, works, and is taken back", async ({ page }) =
   try {
     await page.goto(await server.link());
     await page.goto(`${server.url}/settings`);
-    await page.getByLabel("What it is for").fill("nightly script");
+    await page.getByLabel("Label").fill("nightly script");
     await page.getByLabel("May").selectOption("read");
     await page.getByRole("button", { name: "Make a token" }).click();
     const secret = await page.locator(".secret").textContent();
@@ -28,11 +28,11 @@ test("a token is made, shown once, works, and is taken back", async ({ page }) =
 
 test("a run is asked to wait, and its banner leads to the moves", async ({ page, server, trouble }) => {
   await page.goto(`${server.url}/`);
-  await page.getByLabel("Wait for me after the moves").check();
+  await page.getByLabel("Pause after the moves").check();
   await expect(page).toHaveURL(/wait=moves/);
   await expect(page.getByText(/Newest filing/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
-  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  const panel = page.getByRole("region", { name: "Moves to review" });
   await expect(panel).toBeVisible();
   await page.getByRole("link", { name: "Review the moves" }).click();
   await expect(panel).toBeInViewport();
@@ -44,11 +44,11 @@ test("a run says that it will wait, until it waits", async ({ page }) => {
   try {
     const run = await startRun(page, server, { moves: 1, rounds: 1, pause_after_moves: true });
     await page.goto(`${server.url}/runs/${run}`);
-    const tag = page.getByText("Waits after the moves");
+    const tag = page.getByText("Pauses after the moves");
     await expect(tag).toBeVisible();
     await expect(page.getByRole("link", { name: "Review the moves" })).toBeVisible({ timeout: 20_000 });
     await expect(tag).toHaveCount(0);
-    await page.getByRole("button", { name: "Let the debates begin" }).click();
+    await page.getByRole("button", { name: "Start the debates" }).click();
     await untilOver(page, server, run);
     await expect(tag).toHaveCount(0);
   } finally {
@@ -62,24 +62,24 @@ test("the banner of a run that waits leads to the moves before they have been re
   const answers: Route[] = [];
   await page.route(`**/api/runs/${run}/moves`, (route) => void answers.push(route));
   await page.goto(`${server.url}/runs/${run}`);
-  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  const panel = page.getByRole("region", { name: "Moves to review" });
   await page.getByRole("link", { name: "Review the moves" }).click();
   await expect(panel).toBeFocused();
   await expect(panel.getByRole("status")).toHaveText("Loading the moves");
   // A server that has no answer is said so, and asked again when somebody wants it.
   await expect.poll(() => answers.length).toBe(1);
   await answers[0]?.fulfill({ status: 503, json: { code: "busy", detail: "The store is busy." } });
-  await expect(panel.getByRole("alert")).toContainText("The moves cannot be read. The store is busy.");
+  await expect(panel.getByRole("alert")).toContainText("Could not load the moves. The store is busy.");
   await page.unroute(`**/api/runs/${run}/moves`);
   await panel.getByRole("button", { name: "Try again" }).click();
-  await expect(panel.getByText("2 moves wait for you before the debates")).toBeVisible();
+  await expect(panel.getByText("2 moves to review before the debates")).toBeVisible();
   await expect(panel.getByRole("alert")).toHaveCount(0);
 });
 
 test("two people who edit one move do not overwrite each other unread", async ({ page, server }) => {
   const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
   await page.goto(`${server.url}/runs/${run}`);
-  const panel = page.getByRole("region", { name: "Moves that wait for you" });
+  const panel = page.getByRole("region", { name: "Moves to review" });
   await panel.getByRole("button", { name: "Edit m1" }).click();
   await panel.getByLabel("Title").fill("Mine");
   // Somebody else is faster.
@@ -93,7 +93,7 @@ test("two people who edit one move do not overwrite each other unread", async ({
   await expect(panel.getByText("m1 is not what you saw")).toBeVisible();
   await expect(panel.locator(".theirs")).toContainText("Theirs");
   await expect(panel.getByLabel("Title")).toHaveValue("Mine");
-  await panel.getByRole("button", { name: "I have read it, mine shall replace it" }).click();
+  await panel.getByRole("button", { name: "Replace it with my version" }).click();
   await panel.getByRole("button", { name: "Keep" }).click();
   await expect(panel.locator(".theirs")).toHaveCount(0);
   await expect(panel.getByText("Mine", { exact: true })).toBeVisible();
@@ -107,16 +107,16 @@ test("the sandboxes of the machine are tried on demand, and what is missing is s
   try {
     await page.goto(`${server.url}/settings`);
     const machine = page.getByRole("region", { name: "This machine" });
-    await expect(machine).toContainText("Nothing was tried yet.");
-    await machine.getByRole("button", { name: "Try the sandboxes" }).click();
+    await expect(machine).toContainText("Not tested yet.");
+    await machine.getByRole("button", { name: "Test the sandboxes" }).click();
     if (images === "without images") {
       await expect(machine.getByRole("alert")).toContainText("moothall image build python");
     } else {
-      await expect(machine).toContainText("Tried at", { timeout: 150_000 });
+      await expect(machine).toContainText("Tested at", { timeout: 150_000 });
       await expect(machine.getByText("works", { exact: true }).first()).toBeVisible();
       await expect(machine).toContainText("Programs run on");
     }
-    await expect(machine.getByRole("button", { name: "Try again" })).toBeEnabled();
+    await expect(machine.getByRole("button", { name: "Test again" })).toBeEnabled();
   } finally {
     await server.remove();
   }
@@ -125,8 +125,8 @@ test("the sandboxes of the machine are tried on demand, and what is missing is s
 test("moves are vetoed and edited before they are debated", async ({ page, server, trouble }) => {
   const run = await startRun(page, server, { moves: 3, pause_after_moves: true });
   await page.goto(`${server.url}/runs/${run}`);
-  const panel = page.getByRole("region", { name: "Moves that wait for you" });
-  await expect(panel.getByText("3 moves wait for you before the debates")).toBeVisible();
+  const panel = page.getByRole("region", { name: "Moves to review" });
+  await expect(panel.getByText("3 moves to review before the debates")).toBeVisible();
   await panel.getByRole("button", { name: "Veto m1" }).click();
   await panel.getByLabel("Why it is not debated (optional)").fill("we tried that");
   await panel.getByRole("button", { name: "Veto", exact: true }).click();
@@ -136,7 +136,7 @@ test("moves are vetoed and edited before they are debated", async ({ page, serve
   await panel.getByRole("button", { name: "Keep" }).click();
   await expect(panel.getByText("edited", { exact: true })).toBeVisible();
   await expect(panel.getByText("Sell the idle plant")).toBeVisible();
-  await panel.getByRole("button", { name: "Let the debates begin" }).click();
+  await panel.getByRole("button", { name: "Start the debates" }).click();
   await expect(panel).toHaveCount(0);
   await untilOver(page, server, run);
   const titles = (await viewOf(page, server, run)).consult?.moves.map((one) => one.title);

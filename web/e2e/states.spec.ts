@@ -21,9 +21,9 @@ test("a ticker that nobody knows is said so, and nothing starts", async ({ page,
 
 test("a run that does not exist is said so", async ({ page, trouble }) => {
   await page.goto("/runs/00000000-0000-7000-8000-000000000000");
-  await expect(page.getByText("There is no such run")).toBeVisible();
+  await expect(page.getByText("Run not found")).toBeVisible();
   await page.goto("/nowhere/at/all");
-  await expect(page.getByText("There is no such page")).toBeVisible();
+  await expect(page.getByText("Page not found")).toBeVisible();
   expect(trouble.filter((one) => !/status of 404/.test(one))).toEqual([]);
 });
 
@@ -33,7 +33,7 @@ test("a first visit says how to begin", async ({ page }) => {
     await visit(page, server);
     const trouble = watch(page);
     await page.goto(`${server.url}/`);
-    await expect(page.getByText("Nothing has been on trial yet")).toBeVisible();
+    await expect(page.getByText("No runs yet")).toBeVisible();
     expect(trouble).toEqual([]);
   } finally {
     await server.remove();
@@ -51,8 +51,8 @@ test("a run can be paused, resumed and stopped", async ({ page }) => {
     await page.getByRole("button", { name: "Resume" }).click();
     await expect(page.getByRole("button", { name: "Pause" })).toBeVisible({ timeout: 20_000 });
     await page.getByRole("button", { name: "Stop", exact: true }).click();
-    await page.getByRole("button", { name: "Stop for good" }).click();
-    await expect(page.getByText("Somebody stopped this run.")).toBeVisible({ timeout: 20_000 });
+    await page.getByRole("button", { name: "Stop permanently" }).click();
+    await expect(page.getByText("This run was stopped.")).toBeVisible({ timeout: 20_000 });
     await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
     await page.getByRole("link", { name: "Start again" }).click();
     await expect(page.getByRole("combobox", { name: "Ticker" })).toHaveValue("HLXI");
@@ -96,7 +96,7 @@ test("a page that is older than its server asks to be loaded again", async ({ pa
     route.fulfill({ contentType: "text/event-stream", body: `retry: 1000\n: ok\n\nevent: hello\ndata: ${hello}\n\n` }),
   );
   await page.goto(`/runs/${run}`);
-  await expect(page.getByText("There is a new version.")).toBeVisible();
+  await expect(page.getByText("A new version is available.")).toBeVisible();
   await expect(page.locator("[data-link=outdated]")).toContainText("New version");
   await page.unrouteAll({ behavior: "ignoreErrors" });
   await page.getByRole("button", { name: "Reload" }).click();

@@ -46,13 +46,13 @@ export function App() {
 
 function Nowhere() {
   return (
-    <Empty page title="There is no such page" action={<a href="/">All runs</a>}>
-      The address may be cut off, or belong to another version.
+    <Empty page title="Page not found" action={<a href="/">All runs</a>}>
+      Check the address: part of it may be missing.
     </Empty>
   );
 }
 
-/** A page that fails to draw, or a part of it that is gone since a new version was installed. */
+/** Shown if rendering fails, or if a chunk is missing after an update. */
 class Broken extends Component<{ children: ReactNode }, { error: Error | undefined }> {
   override state = { error: undefined as Error | undefined };
 
@@ -67,7 +67,7 @@ class Broken extends Component<{ children: ReactNode }, { error: Error | undefin
     return (
       <Empty
         page
-        title={isOld ? "There is a new version" : "This page cannot be shown"}
+        title={isOld ? "A new version is available" : "This page failed to load"}
         action={
           <Button look="primary" onClick={() => location.reload()}>
             Reload
@@ -75,8 +75,8 @@ class Broken extends Component<{ children: ReactNode }, { error: Error | undefin
         }
       >
         {isOld
-          ? "The server was updated while this page was open. Nothing is lost: reload to go on."
-          : `Your run is not affected. What went wrong: ${error.message}`}
+          ? "The server was updated while this page was open. Reload to continue; nothing is lost."
+          : `Your run is not affected. Error: ${error.message}`}
       </Empty>
     );
   }

@@ -15,7 +15,7 @@ export function Logo() {
   );
 }
 
-/** The frame of every page: bar, navigation, search; the page itself is `main`. */
+/** The layout of every page: header, navigation, search. */
 export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const main = useRef<HTMLElement>(null);
@@ -33,7 +33,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;
-    // A new page begins at its top, for eyes and for screen readers.
+    // A new page starts at the top, also for screen readers.
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [pathname]);
@@ -86,6 +86,6 @@ function switchTheme(): void {
   try {
     localStorage.setItem("moothall-theme", dataset["theme"]);
   } catch {
-    // Without storage it holds for this page.
+    // Without storage it applies to this page only.
   }
 }

@@ -1,4 +1,4 @@
-// After `vite build`: holds the byte budgets and compresses every file once, so that no request has to.
+// After `vite build`: checks the byte budgets and compresses every file.
 //
 // A budget is about what travels: the JavaScript of a page is its own chunk and all that this one imports.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,11 +1,11 @@
-// The server's API. Everything is on our own origin; the cookie travels by itself.
+// Client of the server's API. All requests are same-origin; the browser adds the session cookie.
 
 import type { ErrorCode, Problem as ProblemDocument } from "../gen/api";
 
-/** The server's codes, and what happens before there is an answer of the server. */
+/** The server's error codes, and codes for requests without a response from the server. */
 type ProblemCode = ErrorCode | "offline" | "unknown";
 
-/** An answer that is not what was asked for, as the server tells it. */
+/** An error response of the server (RFC 9457). */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
@@ -18,7 +18,7 @@ export class Problem extends Error {
     this.hint = hint;
   }
 
-  /** No server answered at all. */
+  /** No response was received. */
   get isOffline(): boolean {
     return this.status === 0;
   }
@@ -44,8 +44,8 @@ export async function post<T>(path: string, body: unknown = {}, headers: Record<
 }
 
 /**
- * The word that only a page of this server can know. A request that changes something carries it beside the cookie,
- * which a browser would send for a page of somebody else, too. Servers where nobody signs in have none.
+ * A CSRF token: requests that change something send it in addition to the cookie, which browsers also send for other
+ * sites' pages. Servers without sign-in have none.
  */
 async function pageWord(): Promise<string | undefined> {
   try {
@@ -64,10 +64,10 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "offline", "The server does not answer.", "Is `moothall serve` still running?");
+    throw new Problem(0, "offline", "The server is not responding.", "Is `moothall serve` still running?");
   }
   if (response.ok) return response;
-  // The server's own page, which says how to come in.
+  // The server's sign-in page.
   if (response.status === 401) location.assign("/login");
   throw await problemOf(response);
 }

@@ -7,13 +7,13 @@ export interface Got<T> {
   reload: () => void;
 }
 
-/** What was read last, so that going back shows it at once while it is read again. */
+/** The last responses: going back shows them while they are loaded again. */
 const kept = new Map<string, unknown>();
 const MOST_KEPT = 60;
 
 /**
- * Reads a resource; `null` reads nothing. Another `version` reads it again and keeps what is shown meanwhile. A
- * request that is under way is never cut off for that: versions may change faster than the server answers.
+ * Loads a resource; `null` loads nothing. A new `version` loads it again and keeps the old data until then. A request in
+ * progress is not cancelled for that: versions may change faster than the server responds.
  */
 export function useGet<T>(path: string | null, version: unknown = 0, as: "json" | "text" = "json"): Got<T> {
   const [state, setState] = useState<{ path: string | null; data: T | undefined; problem: Problem | undefined }>({
@@ -62,7 +62,7 @@ export function useGet<T>(path: string | null, version: unknown = 0, as: "json" 
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says when to read, not what
   useEffect(() => {
-    // In braces: what an effect returns is called when it ends, and this is a promise.
+    // In braces: React calls the return value of an effect, and this is a promise.
     reader.current?.read();
   }, [path, as, version]);
 

@@ -1,5 +1,4 @@
-// The difference between a file and its draft. Untrusted: the server spells control characters out, and what is left
-// becomes text nodes and nothing else.
+// The diff of a draft. Untrusted: the server escapes control characters, and everything is rendered as text nodes.
 import type { DraftFile, DraftLine, FindingRow } from "../gen/api";
 import { plain } from "../model/format";
 import { Icon } from "../ui/icon";
@@ -29,8 +28,8 @@ export function FileDiff({ file }: { file: DraftFile }) {
       {file.findings.map((finding, at) => (
         <Finding key={at} finding={finding} />
       ))}
-      {file.is_gone && <Note tone="neutral">The contents are not kept any more; the journal keeps their hashes.</Note>}
-      {!file.is_gone && file.hunks.length === 0 && <p className="muted nodiff">The text stays as it is.</p>}
+      {file.is_gone && <Note tone="neutral">The contents have been deleted; the audit log keeps their hashes.</Note>}
+      {!file.is_gone && file.hunks.length === 0 && <p className="muted nodiff">No text changes.</p>}
       {file.hunks.length > 0 && (
         <table className="diff">
           <caption className="sr">Changes of {name}</caption>
@@ -78,7 +77,7 @@ function Line({ line }: { line: DraftLine }) {
           {line.parts.map((part, at) =>
             part.is_changed ? <mark key={at}>{plain(part.text)}</mark> : <span key={at}>{plain(part.text)}</span>,
           )}
-          {line.is_cut && <span className="muted"> … (a longer line)</span>}
+          {line.is_cut && <span className="muted"> … (line cut)</span>}
         </td>
       </tr>
       {line.has_no_newline && (

@@ -9,12 +9,12 @@ import { stateWords } from "./words";
 export type Word = "approve" | "reject" | "send-back";
 
 const WORDS = {
-  approve: { key: "a", name: "Approve", ask: "Why it is fine (optional)", done: "Approve what is shown" },
-  reject: { key: "r", name: "Reject", ask: "Why never", done: "Reject for good" },
-  "send-back": { key: "c", name: "Send back", ask: "What the worker should do instead", done: "Send back" },
+  approve: { key: "a", name: "Approve", ask: "Comment (optional)", done: "Approve this version" },
+  reject: { key: "r", name: "Reject", ask: "Reason for rejecting", done: "Reject draft" },
+  "send-back": { key: "c", name: "Send back", ask: "What the agent should change", done: "Send back" },
 } as const;
 
-/** A person's word, bound to the seal of what this page shows. */
+/** The review buttons. A decision is bound to the seal (hash) of the version shown. */
 export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => void }) {
   const { draft, files } = detail;
   const toast = useToast();
@@ -67,7 +67,7 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
         </Note>
       )}
       {!detail.may_be_approved_here && (
-        <Note tone="neutral">The policy lets nobody approve in a browser. `moothall review` may do.</Note>
+        <Note tone="neutral">The policy does not allow approvals in a browser. Use `moothall review`.</Note>
       )}
       {!word && (
         <div className="sayrow">

@@ -10,7 +10,7 @@ const NEWS = [
   "drafts_changed",
 ] as const;
 
-/** Between two looks where nothing is heard: a stream may be cut without a word. */
+/** Polling interval in case the stream was cut without an error. */
 const WITH_STREAM_MS = 15_000;
 const WITHOUT_MS = 3_000;
 
@@ -37,7 +37,7 @@ export function useDraftNews(): number {
         new Promise<void>((done) => {
           if (stop.signal.aborted) return done();
           const source = new EventSource("/api/drafts/events");
-          // What happened while nobody listened is not said again.
+          // Events during a disconnect are not sent again.
           source.onopen = () => {
             pause = WITH_STREAM_MS;
             look();

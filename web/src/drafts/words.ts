@@ -1,19 +1,19 @@
-// Drafts in words and colours.
+// Labels and colours of drafts.
 import type { DraftRow, DraftState, GateAction } from "../gen/api";
 import type { Tone } from "../ui/parts";
 
 const STATES: Record<DraftState, [string, Tone | undefined]> = {
-  editing: ["with its worker", undefined],
-  submitted: ["at the gate", undefined],
-  escalated: ["waits for you", "warn"],
+  editing: ["in progress", undefined],
+  submitted: ["being checked", undefined],
+  escalated: ["needs review", "warn"],
   accepted: ["accepted", "good"],
-  applying: ["being applied", undefined],
+  applying: ["applying", undefined],
   applied: ["applied", "good"],
   conflict: ["conflict", "bad"],
   rejected: ["rejected", "bad"],
-  withdrawn: ["given up", undefined],
+  withdrawn: ["withdrawn", undefined],
   expired: ["expired", undefined],
-  reverting: ["being undone", undefined],
+  reverting: ["reverting", undefined],
   reverted: ["undone", undefined],
 };
 
@@ -29,7 +29,7 @@ export function actionTone(action: GateAction): Tone | undefined {
   return action === "reject" ? "bad" : action === "allow" ? undefined : "warn";
 }
 
-/** One entry for everything that was handed in together, in the order of the list. */
+/** One entry per submission, in the order of the list. */
 export function submissions(drafts: readonly DraftRow[]): { first: DraftRow; files: DraftRow[] }[] {
   const found = new Map<string, { first: DraftRow; files: DraftRow[] }>();
   for (const draft of drafts) {

@@ -44,8 +44,8 @@ export function RecentRuns() {
       {!all && !problem && <Loading what="runs" />}
       {all?.length === 0 && (
         <div className="runs">
-          <Empty title="Nothing has been on trial yet">
-            Start with HLXI, an invented company: with the model <code>demo</code> it costs nothing.
+          <Empty title="No runs yet">
+            Try HLXI, a fictional company. With the model <code>demo</code> it is free.
           </Empty>
         </div>
       )}
@@ -70,7 +70,7 @@ export function RecentRuns() {
 function RunRow({ run, now }: { run: RunSummary; now: number }) {
   const isConsult = run.workflow === "consult";
   const isRunning = run.state === "running";
-  // A row of a run that goes on is read again with the list.
+  // Active runs are loaded again with the list.
   const { data: view } = useGet<RunView>(`/api/runs/${run.run_id}`, isRunning ? run.events : run.state);
   const [ticker, company] = heading(run, view);
   const outcome = outcomeOf(run, view);
@@ -129,13 +129,13 @@ function outcomeOf(run: RunSummary, view: RunView | undefined): { line: string; 
   switch (view.status.state) {
     case "paused":
       return {
-        line: `Stands still: ${plain(view.status.detail)}`,
+        line: `Paused: ${plain(view.status.detail)}`,
         detail: `${scored} of ${consult.expected_moves} moves scored`,
       };
     case "failed":
-      return { line: plain(view.status.detail), detail: "What was answered is kept" };
+      return { line: plain(view.status.detail), detail: "Completed answers are kept" };
     case "cancelled":
-      return { line: "Stopped by a person", detail: `${scored} of ${consult.expected_moves} moves scored` };
+      return { line: "Stopped by a user", detail: `${scored} of ${consult.expected_moves} moves scored` };
     default:
       return {
         line: `${doing}, ${scored} of ${consult.expected_moves} moves scored`,
@@ -195,7 +195,7 @@ function StateTag({ run, view }: { run: RunSummary; view: RunView | undefined })
       if (run.verdict === "needs-person")
         return (
           <Tag tone="warn" icon="person">
-            Needs you
+            Needs review
           </Tag>
         );
       return <Tag icon="check">Done</Tag>;

@@ -12,7 +12,7 @@ import { useDelayed } from "./use-delayed";
 
 const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
 
-/** The question that starts a consultation: which company, how thoroughly, for how much. */
+/** The form that starts a consultation: company, rounds, spend limit. */
 export function TickerForm() {
   const navigate = useNavigate();
   const [params, setParams] = useSearchParams();
@@ -61,7 +61,7 @@ export function TickerForm() {
     setBusy(true);
     setProblem(undefined);
     try {
-      // The same form sent twice, by a double click or a lost answer, is one run.
+      // A form sent twice, by a double click or a lost response, starts one run.
       const { run_id } = await post<Started>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
       navigate(`/runs/${run_id}`);
     } catch (error) {
@@ -150,7 +150,7 @@ export function TickerForm() {
               onChange={(event) => change("source", event.target.value, "filings")}
             >
               <option value="filings">SEC filings</option>
-              <option value="synthetic">written by a model</option>
+              <option value="synthetic">model-written</option>
             </select>
           </div>
           <label className="opt wide">
@@ -159,7 +159,7 @@ export function TickerForm() {
               checked={waits}
               onChange={(event) => change("wait", event.target.checked ? "moves" : "", "")}
             />
-            Wait for me after the moves: I veto and edit before anything is debated
+            Pause after the moves: review, veto or edit them before the debates
           </label>
         </div>
       </form>
@@ -174,8 +174,8 @@ export function TickerForm() {
       {settings && settings.model === null && (
         <div className="formproblem">
           <Note tone="warn">
-            <b>No model is set up.</b> Start the server with <code>--model demo</code> to watch a demonstration, or give
-            it a key and a model: <code>moothall init</code>.
+            <b>No model is configured.</b> Start the server with <code>--model demo</code> to try it for free, or run{" "}
+            <code>moothall init</code> to set a model and an API key.
           </Note>
         </div>
       )}
@@ -183,7 +183,7 @@ export function TickerForm() {
   );
 }
 
-/** Whom the ticker means, and how fresh what is known of it is. */
+/** The company of the ticker and the date of its newest filing. */
 function Company({
   ticker,
   name,
@@ -198,15 +198,15 @@ function Company({
   source: Source;
 }) {
   const facts = useGet<Facts>(name && source === "filings" ? `/api/facts/${encodeURIComponent(ticker)}` : null);
-  if (ticker === "") return <span className="muted">The ticker of a company listed in the United States</span>;
+  if (ticker === "") return <span className="muted">Ticker of a US-listed company</span>;
   if (name === undefined) {
-    if (!list) return <span className="muted">Looking it up</span>;
+    if (!list) return <span className="muted">Looking up the ticker</span>;
     const near = list.tickers[0];
     return (
       <>
         <b>No company with this ticker</b>
         <span className="muted">
-          {near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI: an invented company"}
+          {near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI, a fictional company"}
         </span>
       </>
     );
@@ -216,7 +216,7 @@ function Company({
     <>
       <b>{plain(name).replace(/ \(fictional\)$/, "")}</b>
       <span className="muted">
-        {fictional ? "Invented for demonstration. " : ""}
+        {fictional ? "Fictional demo company. " : ""}
         {newest
           ? `Newest filing ${newest.form}, ${isoDay(newest.filed)}`
           : facts.problem
@@ -242,9 +242,7 @@ function EstimateLine({
   if (!data)
     return (
       <p className="est">
-        <span>
-          {estimate?.problem ? estimate.problem.message : "What it takes is counted before anything is spent."}
-        </span>
+        <span>{estimate?.problem ? estimate.problem.message : "You see the estimate before anything is spent."}</span>
       </p>
     );
   const { low_usd: low, high_usd: high } = data;
@@ -273,7 +271,7 @@ function EstimateLine({
         </Tag>
       )}
       <span>
-        <Icon name="check" /> Close the tab any time, the run carries on.
+        <Icon name="check" /> You can close this tab; the run continues.
       </span>
     </p>
   );
@@ -301,7 +299,7 @@ function startBody(
   };
 }
 
-/** What a run would take. Asked again when the question changes. */
+/** The estimate of a run; loaded again when the form changes. */
 function useEstimate(body: StartRun | null): { data: Estimate | undefined; problem: Problem | undefined } | null {
   const [state, setState] = useState<{ data: Estimate | undefined; problem: Problem | undefined }>({
     data: undefined,

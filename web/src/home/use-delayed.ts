@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The value as it was when it last stood still for a moment: a field that is typed in asks once, not per letter. */
+/** A debounced value, for fields that trigger a request. */
 export function useDelayed<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

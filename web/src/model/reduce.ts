@@ -1,7 +1,7 @@
-// The fold of a run's events, as `moothall-core` has it in `view.rs`: the server folds the beginning, a page goes on
-// from there, and both must come to the same. `fixtures/` holds runs and the views that both are compared with.
+// The reducer of a run's events, the same as `view.rs` in `moothall-core`: the server sends a snapshot and the page
+// applies later events. Both must give the same view; `fixtures/` has runs and views that both are tested with.
 //
-// Pure. A batch copies what it changes once and shares the rest, so that a screen redraws only what is different.
+// Pure. A batch copies each changed object once and shares the rest, which limits rendering to what changed.
 import type {
   Attempt,
   Check,
@@ -39,7 +39,7 @@ export function isOver(status: Status): boolean {
   return status.state === "complete" || status.state === "failed" || status.state === "cancelled";
 }
 
-/** What the page knows of a run before its first event: the view again, as if nothing had been heard. */
+/** The view of a run before its first event. */
 export function forget(view: RunView): RunView {
   return {
     as_of_seq: 0,
@@ -77,7 +77,7 @@ export function verdictOf(findings: readonly Finding[]): Verdict {
 
 class Draft {
   view: RunView;
-  /** What this batch has copied already and may change in place. */
+  /** Objects that this batch has copied and may change in place. */
   private readonly own = new WeakSet<object>();
 
   constructor(view: RunView) {
@@ -270,7 +270,7 @@ class Draft {
     this.one(consult, moveId).last_turn = turn;
   }
 
-  /** The move, which is put in its place where it is new. */
+  /** The move; inserted in order if it is new. */
   private one(consult: ConsultView, moveId: string): MoveView {
     consult.moves = this.mine(consult.moves);
     let at = consult.moves.findIndex((one) => one.move_id === moveId);
@@ -342,7 +342,7 @@ class Draft {
     }
   }
 
-  /** A copy that this batch may change; the thing itself where it is one already. */
+  /** A copy that this batch may change; the object itself if it is one already. */
   private mine<T extends object>(value: T): T {
     if (this.own.has(value)) return value;
     return this.fresh((Array.isArray(value) ? [...value] : { ...value }) as T);
@@ -360,7 +360,7 @@ class Draft {
   }
 }
 
-/** The list with the one entry changed that is meant. */
+/** The list with one entry replaced. */
 function patched<T extends object>(list: T[], is: (entry: T) => boolean, change: Partial<T>): T[] {
   return list.map((entry) => (is(entry) ? { ...entry, ...change } : entry));
 }
@@ -380,7 +380,7 @@ function statusAfter(event: Envelope): Status {
       };
     case "run_cancelled":
       return { state: "cancelled" };
-    // Nobody says that a run goes on: it does.
+    // There is no event for a run that continues.
     default:
       return { state: "running" };
   }
@@ -439,19 +439,19 @@ function emptyAttempt(attempt: number): Attempt {
   };
 }
 
-/** Whether a call shows a model what was wrong with its answer. */
+/** Whether a call asks a model to correct its answer. */
 function asksAgain(effectId: string): boolean {
   const last = effectId.split("/").at(-1) ?? "";
   return last === "rewrite" || last.startsWith("ask-");
 }
 
-/** The move that a document is: `m7` of `m7.md`; none for other documents. */
+/** The id of a move's document: `m7` for `m7.md`; none for other documents. */
 function moveOf(document: string): string[] {
   const found = /^(m[0-9]+)\.md$/.exec(document)?.[1];
   return found === undefined ? [] : [found];
 }
 
-/** `m10` comes after `m9`; what has no number comes last. */
+/** `m10` sorts after `m9`; ids without a number sort last. */
 function comesBefore(one: string, other: string): boolean {
   const [a, b] = [numberOf(one), numberOf(other)];
   return a === b ? one < other : a < b;

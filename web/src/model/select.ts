@@ -1,13 +1,13 @@
-// What screens ask of a view. Pure, so that live view, replay and print say the same.
+// Selectors of a run's view. Pure.
 import type { ConsultView, Degradation, MoveView, ObjectionState, Round, RunView } from "../gen/run";
 import type { Cell } from "../viz/heat-strip";
 import type { Strand } from "../viz/strands";
-import { count } from "./format";
+import { count, plain } from "./format";
 import { isOver, sumOf } from "./reduce";
 
 export const LAYERS = ["Gather", "Infer", "Analyse", "Debate", "Rank"] as const;
 
-/** The seats of decision makers in the order of their threads; those that spoke, where the server does not say. */
+/** Ids of the decision makers in the order of their threads; taken from the replies if the server sends no committee. */
 export function seats(view: RunView): string[] {
   if (view.about.committee) return view.about.committee.decision_makers.map((seat) => seat.id);
   const found = new Set<string>();
@@ -18,7 +18,7 @@ export function seats(view: RunView): string[] {
   return [...found].sort(byNumber);
 }
 
-/** `D10` after `D9`, and words in their order. */
+/** `D10` sorts after `D9`; other ids sort alphabetically. */
 export function byNumber(one: string, other: string): number {
   return one.localeCompare(other, "en", { numeric: true });
 }
@@ -32,7 +32,7 @@ export function moveState(one: MoveView, view: RunView): MoveState {
   return isOver(view.status) || view.status.state === "paused" ? "stopped" : "live";
 }
 
-/** Which round a debate is in: the one after the last that is complete. */
+/** The current round of a debate: the first that is not complete. */
 export function currentRound(one: MoveView, ids: readonly string[]): number {
   const last = one.rounds.at(-1);
   if (!last) return 0;
@@ -43,7 +43,7 @@ function isComplete(round: Round, ids: readonly string[]): boolean {
   return round.status === "dm_responded" || (ids.length > 0 && ids.every((id) => round.threads[id]?.reply));
 }
 
-/** Which round a debate is in, and what it waits for, in words. */
+/** The current round of a debate and its state, as a label. */
 export function progressWords(one: MoveView, ids: readonly string[], rounds: number): string {
   const current = currentRound(one, ids);
   if (current === 0) return "waiting";
@@ -70,7 +70,7 @@ export function stripOf(one: MoveView, view: RunView, rounds: number, ids: reado
   });
 }
 
-/** How a strip reads aloud. */
+/** The text of a heat strip for screen readers. */
 export function stripWords(cells: readonly (readonly Cell[])[]): string {
   const flat = cells.flat();
   const those = (cell: Cell) => flat.filter((one) => one === cell).length;
@@ -102,7 +102,7 @@ export function strandsOf(view: RunView, consult: ConsultView): { strands: Stran
   return { strands, analysts: Math.max(analysts.length, 1) };
 }
 
-/** How many layers have begun. */
+/** The number of stages that have started. */
 export function reached(consult: ConsultView): number {
   return consult.layers.filter((layer) => layer.state !== "waiting").length;
 }
@@ -110,10 +110,10 @@ export function reached(consult: ConsultView): number {
 export function personaOf(consult: ConsultView, agentId: string | null): string {
   if (agentId === null) return "";
   if (agentId === "you") return "You";
-  return consult.agents.find((agent) => agent.agent_id === agentId)?.persona ?? agentId;
+  return plain(consult.agents.find((agent) => agent.agent_id === agentId)?.persona ?? agentId);
 }
 
-/** What a layer has come to, in a few words. */
+/** A short summary of a stage. */
 export function layerWords(view: RunView, consult: ConsultView, layer: number): string {
   const state = consult.layers[layer];
   const took = seconds(state?.started_at, state?.ended_at);
@@ -155,7 +155,7 @@ function seconds(from: string | null | undefined, to: string | null | undefined)
   return took < 120 ? `, ${Math.round(took)} s` : `, ${Math.round(took / 60)} min`;
 }
 
-/** Moves best first: recommended, others in their order, and then those without a rank by score. */
+/** Moves, best first: recommended, others in their order, then unranked moves by score. */
 export function ranked(consult: ConsultView): MoveView[] {
   const order = [...consult.recommended, ...consult.other];
   const place = (one: MoveView) => {
@@ -172,12 +172,12 @@ export function sumsOf(one: MoveView, ids: readonly string[]): number[] {
   return ids.map((id) => sumOf(one.scored?.breakdown[id] ?? {}));
 }
 
-/** The most that one decision maker can give. */
+/** The highest score of one decision maker. */
 export function mostPerSeat(one: MoveView, ids: readonly string[]): number {
   return (one.scored?.out_of ?? 120) / Math.max(1, ids.length);
 }
 
-/** What is scored, in the committee's order. */
+/** The metrics in the committee's order. */
 export function metricsOf(view: RunView): string[] {
   if (view.about.committee) return view.about.committee.metrics.map((metric) => metric.id);
   const found = new Set<string>();
@@ -198,7 +198,7 @@ export function metricName(view: RunView, metric: string): string {
   return SHORT[name] ?? name;
 }
 
-/** What became of the hardest objection. */
+/** Labels for the state of the hardest objection. */
 export const OBJECTION: Record<ObjectionState, { tone: "good" | "warn" | "bad"; name: string; short: string }> = {
   answered: { tone: "good", name: "Answered", short: "Answered" },
   partly: { tone: "warn", name: "Partly answered", short: "Partly" },
@@ -211,22 +211,22 @@ export function degradedWords(one: Degradation): string {
     case "ended-early":
       return `${one.thread} ended after round ${one.after_round}: ${one.why}`;
     case "unstructured":
-      return `${one.messages} ${one.messages === 1 ? "message" : "messages"} of ${one.thread} had no structure; stances there are unknown`;
+      return `${one.messages} ${one.messages === 1 ? "message" : "messages"} of ${one.thread} were not structured; their stances are unknown`;
     case "score-from-text":
-      return `the score of ${one.decision_maker} was read from prose`;
+      return `the score of ${one.decision_maker} was extracted from text`;
     case "neutral-score":
-      return `${one.decision_maker} gave no score; neutral 5s stand in`;
+      return `${one.decision_maker} gave no score; neutral scores of 5 are used`;
     case "truncated":
       return `older rounds of ${one.chain} were summarised`;
     default:
-      return "not as it should be";
+      return "degraded";
   }
 }
 
-/** Whether the evidence was written by a model; said on every screen. */
+/** Whether a model wrote the evidence; every screen shows it. */
 export function isSynthetic(consult: ConsultView): boolean {
   return consult.source === "synthetic" || consult.gathered?.provenance.from === "synthetic";
 }
 
-/** Scores this close are not a ranking: a point or two is noise of one debate. */
+/** Scores within this distance are not a ranking: one or two points are noise. */
 export const TOO_CLOSE = 2;

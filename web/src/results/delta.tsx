@@ -1,6 +1,6 @@
 import clsx from "clsx";
 
-/** The change against another run; nothing where there is none to compare with. */
+/** The difference to another run; nothing without a comparison. */
 export function Delta({ now, before }: { now: number; before: number | undefined }) {
   if (before === undefined) return null;
   const by = now - before;

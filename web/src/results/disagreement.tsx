@@ -26,7 +26,7 @@ export function Disagreement({ consult, moves }: { consult: ConsultView; moves: 
   );
 }
 
-/** What the picture says, in words: computed, not written by a model. */
+/** A computed summary of the chart. */
 function reading(points: { id: string; score: number; spread: number; top: boolean }[]): string {
   const top = points.filter((point) => point.top);
   const agreed = top.filter((point) => point.spread <= 3).map((point) => point.id);
@@ -35,7 +35,7 @@ function reading(points: { id: string; score: number; spread: number; top: boole
   if (agreed.length > 0) said.push(`${list(agreed)} ${agreed.length === 1 ? "is" : "are"} high and agreed.`);
   else if (top.length > 0) said.push("No recommended move is agreed on within three points.");
   if (split && split.spread >= 5)
-    said.push(`${split.id} splits the board by ${split.spread} points: read that debate before you decide on it.`);
+    said.push(`${split.id} splits the committee by ${split.spread} points: read that debate before you decide on it.`);
   return said.join(" ");
 }
 

@@ -14,7 +14,7 @@ import { Delta } from "./delta";
 
 const PLACES = ["First", "Second", "Third", "Fourth", "Fifth"];
 
-/** A recommended move: its score, who gave what, the hardest objection and what it rests on. */
+/** A recommended move: score, scores by decision maker, hardest objection and evidence. */
 export function MoveCard({
   view,
   consult,
@@ -90,7 +90,7 @@ export function MoveCard({
         <div className="obj">
           <div className="w">
             <Mark shape="C" />
-            No objection stands
+            No open objection
             <Tag tone="good">Answered</Tag>
           </div>
         </div>
@@ -106,7 +106,7 @@ export function MoveCard({
   );
 }
 
-/** On which metric the judges are furthest apart. */
+/** The metric with the largest disagreement. */
 function split(view: RunView, one: MoveView, ids: readonly string[]): string {
   if ((one.scored?.spread ?? 0) <= 3) return "agreed";
   const gaps = metricsOf(view).map((metric) => {

@@ -10,7 +10,7 @@ import { Tag } from "../ui/parts";
 import { RangePlot, Shape } from "../viz/range-plot";
 import { Delta } from "./delta";
 
-/** Every move that is not recommended, with the reasons in one line. */
+/** All moves that are not recommended, one line each. */
 export function OtherMoves({
   view,
   moves,

@@ -7,7 +7,7 @@ import type { AuditPage, AuditRow } from "../gen/api";
 import { count, dayAndTime, plain, timeWithSeconds } from "../model/format";
 import { Button, Empty, Loading, Note } from "../ui/parts";
 
-/** The journal of drafts: every record, and whether the chain of hashes holds. */
+/** The audit log of drafts: all records, and whether its hash chain is valid. */
 export default function Audit() {
   const [params, setParams] = useSearchParams();
   const workspace = params.get("workspace");
@@ -20,7 +20,7 @@ export default function Audit() {
     document.title = "Audit · Moothall";
   }, []);
   const more = older?.of === query ? older : undefined;
-  // New records push the first page on; what was read of the older ones stays.
+  // New records are added to the first page; older pages stay loaded.
   const rows = [...(data?.page ?? [])];
   for (const row of more?.rows ?? []) if (row.seq < (rows.at(-1)?.seq ?? Infinity)) rows.push(row);
   const next = more ? more.next : (data?.next ?? null);
@@ -43,7 +43,7 @@ export default function Audit() {
         <span>Audit</span>
       </nav>
       <h1 className="pagetitle">Audit</h1>
-      <p className="sub">Everything that happened to drafts, each record with the hash of the one before it.</p>
+      <p className="sub">Every event of every draft. Each record includes the hash of the previous one.</p>
       {wrong && (
         <Note tone="bad" alert>
           <b>{wrong.message}</b> {wrong.hint}
@@ -64,8 +64,8 @@ export default function Audit() {
       )}
       {data && data.workspace === null && (
         <div className="runs">
-          <Empty title="This server was given no workspace">
-            Start it with <code>moothall serve --workspace DIR</code>.
+          <Empty title="No workspace is configured">
+            Start the server with <code>moothall serve --workspace DIR</code>.
           </Empty>
         </div>
       )}
@@ -84,7 +84,7 @@ export default function Audit() {
       )}
       {data?.workspace && rows.length === 0 && (
         <div className="runs">
-          <Empty title="Nothing has been drafted yet" />
+          <Empty title="No drafts yet" />
         </div>
       )}
       {next !== null && (
@@ -107,12 +107,12 @@ function Verdict({ page }: { page: AuditPage }) {
     );
   return (
     <Note tone="good" icon="check">
-      <b>The chain holds:</b> {count(page.records)} records, {count(page.checkpoints)} signed checkpoints, read just
+      <b>The log is valid:</b> {count(page.records)} records, {count(page.checkpoints)} signed checkpoints, read just
       now.
       {page.head !== null && (
         <>
           {" "}
-          Anchor to keep elsewhere:{" "}
+          Anchor (store it elsewhere):{" "}
           <span className="mono anchor">
             {page.records}:{page.head}
           </span>

@@ -5,7 +5,7 @@ import type { RunList } from "../gen/api";
 import { dayAndTime, plain } from "../model/format";
 import { Button, Crumb, Empty, Loading } from "../ui/parts";
 
-/** Picks two consultations about one company; the results page shows them side by side. */
+/** Selects two consultations of one company; the results page compares them. */
 export default function Compare() {
   const navigate = useNavigate();
   const { data } = useGet<RunList>("/api/runs?limit=200");
@@ -29,8 +29,8 @@ export default function Compare() {
       </Crumb>
       <h1 className="pagetitle">Compare two runs</h1>
       {runs.length < 2 ? (
-        <Empty title="There is nothing to compare yet" action={<Link to="/">Start a run</Link>}>
-          Two finished consultations about one company can be seen side by side.
+        <Empty title="Nothing to compare yet" action={<Link to="/">Start a run</Link>}>
+          Finish two consultations of the same company to compare them.
         </Empty>
       ) : (
         <form

@@ -13,13 +13,13 @@ import { useNow } from "../ui/use-now";
 
 const SAID = { approve: "Approved", reject: "Rejected", send_back: "Sent back" } as const;
 
-/** Whether something else is proposed now than what somebody is about to decide on. */
+/** Whether the draft changed since it was shown. */
 function differs(shown: DraftDetail, now: DraftDetail): boolean {
   const proposed = ({ draft, files }: DraftDetail) => [draft.seal, ...files.map((file) => file.draft.revision)].join();
   return shown.draft.state === "escalated" && proposed(shown) !== proposed(now);
 }
 
-/** One submission: every file, line by line, and a person's word on it. */
+/** One submission: its diff and the review buttons. */
 export default function Draft() {
   const { draftId = "" } = useParams();
   const navigate = useNavigate();
@@ -28,7 +28,7 @@ export default function Draft() {
   const { data, problem, reload } = useGet<DraftDetail>(`/api/drafts/${encodeURIComponent(draftId)}`, news);
   const { data: list } = useGet<DraftList>("/api/drafts?state=escalated", news);
   const [shown, setShown] = useState<DraftDetail>();
-  // What is proposed never changes under a reader's eyes: whoever decides must have seen what they decide on.
+  // The page does not replace the diff by itself: reviewers decide on the version that they have read.
   const isOther = shown?.draft.draft_id === draftId && data !== undefined && differs(shown, data);
   const detail = isOther ? shown : data;
   useEffect(() => {
@@ -47,14 +47,14 @@ export default function Draft() {
   useKeys({ j: () => step(1), k: () => step(-1), Escape: leave });
   if (problem?.code === "draft-not-found")
     return (
-      <Empty page title="There is no such draft" action={<Link to="/drafts">All drafts</Link>}>
-        The address may be cut off, or belong to a workspace that this server does not keep.
+      <Empty page title="Draft not found" action={<Link to="/drafts">All drafts</Link>}>
+        Check the address, or start the server with the workspace of this draft.
       </Empty>
     );
   if (!detail) {
     if (!problem) return <Loading what="the draft" />;
     return (
-      <Empty page title="The draft cannot be read" action={<Button onClick={reload}>Try again</Button>}>
+      <Empty page title="Could not load the draft" action={<Button onClick={reload}>Try again</Button>}>
         {problem.message} {problem.hint}
       </Empty>
     );
@@ -75,7 +75,7 @@ export default function Draft() {
       </h1>
       <p className="muted draftmeta">
         {plain(draft.owner)} for <span className="mono">{plain(draft.task_id)}</span>,{" "}
-        {draft.submitted_at ? `handed in ${ago(draft.submitted_at, now)}` : "not handed in yet"}, revision{" "}
+        {draft.submitted_at ? `submitted ${ago(draft.submitted_at, now)}` : "not submitted yet"}, revision{" "}
         {draft.revision}
       </p>
       {draft.summary !== "" && (
@@ -86,16 +86,16 @@ export default function Draft() {
       <div className="warnings">
         {isOther && (
           <Note alert>
-            <b>It was written again while you read.</b> What you see is not what would be decided on.{" "}
+            <b>The draft changed while you were reading.</b> A decision would not apply to the version shown here.{" "}
             <Button size="small" onClick={() => setShown(data)}>
-              Show what is there now
+              Show the current version
             </Button>
           </Note>
         )}
         {draft.conflict !== null && draft.state === "conflict" && (
           <Note tone="bad">
-            <b>{plain(draft.conflict)} is no longer what the draft was made for.</b> Nothing was written. Its worker can
-            move it onto the present file: <code>moothall draft rebase {draft.draft_id}</code>
+            <b>{plain(draft.conflict)} changed since the draft was made.</b> Nothing was written. The agent can rebase
+            it: <code>moothall draft rebase {draft.draft_id}</code>
           </Note>
         )}
         {draft.reviewed && (

@@ -14,7 +14,7 @@ const SHOWN = [
   { value: "all", name: "All" },
 ] as const;
 
-/** What workers want to change, and waits for a person. */
+/** Drafts of agents that need review. */
 export default function Drafts() {
   const [params, setParams] = useSearchParams();
   const shown = params.get("show") === "all" ? "all" : "waiting";
@@ -40,7 +40,8 @@ export default function Drafts() {
     <div className="res narrowpage fade">
       <h1 className="pagetitle">Drafts</h1>
       <p className="sub">
-        Workers propose, the gate judges. What nothing stands against is applied at once; what is here needs a person.
+        Agents propose changes and the gate checks them. Changes without findings are applied; the drafts here need your
+        review.
       </p>
       <div className="draftbar">
         <Segmented
@@ -72,16 +73,16 @@ export default function Drafts() {
       {!data && !problem && <Loading what="drafts" />}
       {data && data.workspaces.length === 0 && (
         <div className="runs">
-          <Empty title="This server was given no workspace">
-            Start it with <code>moothall serve --workspace DIR</code>, and drafts of the files in that folder are
-            reviewed here. <code>moothall draft --help</code> says how workers make them.
+          <Empty title="No workspace is configured">
+            Start the server with <code>moothall serve --workspace DIR</code> to review drafts of the files in that
+            directory. <code>moothall draft --help</code> explains how agents create them.
           </Empty>
         </div>
       )}
       {data && data.workspaces.length > 0 && found?.length === 0 && (
         <div className="runs">
           <Empty
-            title={shown === "all" ? "Nothing has been drafted yet" : "Nothing waits for you"}
+            title={shown === "all" ? "No drafts yet" : "Nothing to review"}
             action={
               shown === "waiting" && (
                 <Button size="small" onClick={() => setParams({ show: "all" }, { replace: true })}>
@@ -91,8 +92,8 @@ export default function Drafts() {
             }
           >
             {shown === "all"
-              ? "A draft appears here as soon as a worker requests one."
-              : "New drafts appear here by themselves."}
+              ? "Drafts appear here when an agent requests one."
+              : "New drafts appear here automatically."}
           </Empty>
         </div>
       )}

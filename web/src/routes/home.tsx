@@ -11,14 +11,14 @@ export default function Home() {
     <div className="start fade">
       <div className="hero">
         <div>
-          <h1>Which company stands trial?</h1>
+          <h1>Which company do you want to examine?</h1>
           <p className="sub">
-            Five analysts propose fifteen strategic moves. A critic attacks each one, round after round. You read the
-            three that survived, and why.
+            Five analysts propose 15 strategic moves. A critic challenges each one, round after round. You get the three
+            best, with the reasons.
           </p>
           <TickerForm />
         </div>
-        <figure aria-label="Fifteen strands pass ten gates, three come out">
+        <figure aria-label="15 moves, 10 rounds, 3 recommendations">
           <Hero />
         </figure>
       </div>

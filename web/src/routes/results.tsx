@@ -49,7 +49,7 @@ function NoResults({ view }: { view: RunView }) {
       title={over ? "No results" : "No results yet"}
       action={<Link to={to}>{over ? "See why" : "Watch the run"}</Link>}
     >
-      {over ? "The run ended before a debate closed." : "The first score comes when a debate closes."}
+      {over ? "The run ended before any debate finished." : "The first score appears when a debate finishes."}
     </Empty>
   );
 }
@@ -74,8 +74,8 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
             {all.length} of {consult.expected_moves} moves are scored.
           </b>{" "}
           {isOver(view.status)
-            ? "The run ended before the others; this is no ranking."
-            : "The order is final only when every debate has closed."}{" "}
+            ? "The run ended early, so this is not a ranking."
+            : "The order is final when all debates have finished."}{" "}
           <Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>
         </Note>
       )}
@@ -126,7 +126,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
               Source data is model-written
             </Tag>
           )}
-          {consult.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
+          {consult.gathered?.fictional && <Tag tone="warn">Fictional company</Tag>}
         </Crumb>
         <h1>{title}</h1>
         <p className="facts">
@@ -134,7 +134,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
             <b>{consult.moves.length}</b> proposed
           </span>
           <span>
-            <b>{count(rounds)}</b> rounds argued
+            <b>{count(rounds)}</b> debate rounds
           </span>
           <span>
             <b>{count(usage.calls + usage.extra_calls)}</b> calls, <b>{usd(usage.cost_micro_usd)}</b>
@@ -167,7 +167,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
   );
 }
 
-/** Another run about the same company, to be seen beside this one; `?vs=` says which. */
+/** Another run of the same company to compare with, from `?vs=`. */
 function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView }) {
   const [params, setParams] = useSearchParams();
   const { data } = useGet<RunList>("/api/runs?limit=200");
@@ -204,7 +204,7 @@ function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView })
   );
 }
 
-/** The score that a move of the same name had in the run we compare with. */
+/** The score of the move with the same title in the other run. */
 function useComparison(): ((one: { title: string | null }) => number | undefined) | undefined {
   const [params] = useSearchParams();
   const vs = params.get("vs");
@@ -235,13 +235,13 @@ function Warnings({ view, consult, refresh }: { view: RunView; consult: ConsultV
   );
 }
 
-/** A move that code holds back. A person may let it be ranked; the receipt says who did. */
+/** A move that automatic checks hold back. A user may approve it; the receipt records who did. */
 function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: () => void }) {
   const toast = useToast();
   const approve = async () => {
     try {
       await post(`/api/runs/${view.about.run_id}/approve`, { move: one.move_id });
-      toast({ text: `${one.move_id} is approved. That is on the receipt.`, tone: "neutral" });
+      toast({ text: `${one.move_id} is approved. The receipt records it.`, tone: "neutral" });
       refresh();
     } catch (error) {
       const { message, hint } = asProblem(error);
@@ -250,7 +250,7 @@ function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: (
   };
   return (
     <Note icon="person">
-      <b>{one.move_id} is held back</b> by what code found in it:{" "}
+      <b>{one.move_id} is held back</b> by automatic checks:{" "}
       {one.check?.findings.map((finding) => plain(finding.message)).join("; ")}{" "}
       <Link to={`?doc=${one.move_id}.md`} preventScrollReset>
         Read it
@@ -271,11 +271,10 @@ function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
         Scores are opinions of model personas after a debate. They are not a forecast and not investment advice.{" "}
         {view.isolation && `Debates ran ${isolationWords(view.isolation)}. `}
         {isSynthetic(consult) && "The source data was written by a model. "}
-        {view.about.model === "demo" &&
-          "The model of this run is a demonstration: it follows a script and knows nothing. "}
+        {view.about.model === "demo" && "This run used the demo model: scripted answers, no analysis. "}
       </p>
       {view.fallbacks.map((reason) => (
-        <p key={reason}>Weaker walls than asked for: {plain(reason)}.</p>
+        <p key={reason}>Weaker isolation than requested: {plain(reason)}.</p>
       ))}
       {short.map((one) => (
         <p key={one.move_id}>

@@ -54,7 +54,7 @@ function Consult({ run, view }: { run: LiveRun; view: RunView }) {
       {consult ? (
         <Work view={view} consult={consult} link={run.link} stale={stale} />
       ) : (
-        !isOver(view.status) && <Empty title="The run is being prepared">The first event comes in a moment.</Empty>
+        !isOver(view.status) && <Empty title="Preparing the run">The first event appears in a moment.</Empty>
       )}
     </div>
   );
@@ -120,7 +120,7 @@ function Work({
   );
 }
 
-/** Says layer changes and scores aloud, and nothing else. */
+/** Announces stage changes and scores to screen readers. */
 function useSpeak(view: RunView, consult: ConsultView, link: LinkState): void {
   const say = useAnnounce();
   const layer = consult.layers.findLast((one) => one.state !== "waiting")?.layer;
@@ -132,6 +132,6 @@ function useSpeak(view: RunView, consult: ConsultView, link: LinkState): void {
     if (view.status.state !== last.state) say(`The run is ${view.status.state}.`);
     else if (layer !== last.layer && layer !== undefined) say(`${LAYERS[layer]} has begun.`);
     else if (scored !== last.scored) say(`${scored} of ${consult.expected_moves} moves are scored.`);
-    else if (link.kind === "waiting" && last.link === "live") say("The connection is lost; trying again.");
+    else if (link.kind === "waiting" && last.link === "live") say("Connection lost; reconnecting.");
   }, [layer, scored, view.status.state, link.kind, consult.expected_moves, say]);
 }

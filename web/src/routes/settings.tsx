@@ -8,7 +8,7 @@ import { Tokens } from "../settings/tokens";
 import { keysAreOn, switchKeys } from "../ui/keys";
 import { Loading, Note, Segmented, Tag } from "../ui/parts";
 
-/** What this server runs with. Keys are named, never shown; the page changes nothing on the server. */
+/** The server's settings, read-only. API keys are named but never shown. */
 export default function Settings() {
   const { data, problem } = useGet<ServerSettings>("/api/settings");
   useEffect(() => {
@@ -27,11 +27,11 @@ export default function Settings() {
         <>
           <Group title="Model" hint="Chosen when the server starts: --model, or the configuration file.">
             <Row name="Model">
-              {data.model ? <span className="mono">{data.model}</span> : <Tag tone="warn">none set up</Tag>}
+              {data.model ? <span className="mono">{data.model}</span> : <Tag tone="warn">not configured</Tag>}
             </Row>
             {data.model_problem && <Note>{plain(data.model_problem)}</Note>}
             {data.pace_ms > 0 && (
-              <Row name="Pace of the demonstration">
+              <Row name="Demo speed">
                 <span className="mono">{data.pace_ms} ms an answer</span>
               </Row>
             )}
@@ -53,10 +53,10 @@ export default function Settings() {
             ))}
           </Group>
           <Group
-            title="Limits and walls"
-            hint="Nothing is spent beyond a limit, and walls are never lowered in silence."
+            title="Limits and isolation"
+            hint="A run stops at its limit, and isolation is never weakened without notice."
           >
-            <Row name="Spend limit of a run">
+            <Row name="Spend limit per run">
               <span className="mono">
                 {data.budget_micro_usd === null ? "by estimate" : usd(data.budget_micro_usd)}
               </span>
@@ -64,7 +64,7 @@ export default function Settings() {
             <Row name="Isolation">
               <span className="mono">{data.isolation}</span>
             </Row>
-            <Row name="Images of sandboxes">
+            <Row name="Sandbox images">
               {data.images.length > 0 ? (
                 <span className="mono">{data.images.join(", ")}</span>
               ) : (
@@ -74,10 +74,13 @@ export default function Settings() {
               )}
             </Row>
           </Group>
-          <Group title="This machine" hint="What its sandboxes are worth, found out by trying to break out of them.">
+          <Group title="This machine" hint="Which sandboxes work here. The test tries to break out of each one.">
             <Doctor />
           </Group>
-          <Group title="Evidence" hint="The SEC wants to know who asks: a name and an address, from the configuration.">
+          <Group
+            title="Evidence"
+            hint="The SEC requires a contact: a name and an e-mail address, set in the configuration."
+          >
             <Row name="Contact for the SEC">
               {data.contact ? (
                 <Tag tone="good" icon="check">
@@ -88,15 +91,15 @@ export default function Settings() {
               )}
             </Row>
             <Row name="Filings">
-              <span>{data.offline ? "recorded answers" : "from the SEC, as they are needed"}</span>
+              <span>{data.offline ? "built-in copies" : "downloaded from the SEC when needed"}</span>
             </Row>
           </Group>
-          <Group title="Access tokens" hint="For scripts and other people. A token is shown once and kept as a hash.">
+          <Group title="Access tokens" hint="For scripts and other people. A token is shown once and stored as a hash.">
             <Tokens />
           </Group>
         </>
       )}
-      <Group title="This browser" hint="Kept here, not on the server.">
+      <Group title="This browser" hint="Stored in this browser, not on the server.">
         <Row name="Theme">
           <ThemeChoice />
         </Row>
@@ -120,7 +123,7 @@ export default function Settings() {
 
 const KEYS = [
   ["j k", "next and previous move or draft"],
-  ["0 – 4", "zoom into a layer"],
+  ["0 – 4", "zoom into a stage"],
   ["Esc", "zoom out"],
   ["r", "results of the run"],
   ["a r c", "approve, reject, send back a draft"],
@@ -152,7 +155,7 @@ function ThemeChoice() {
       if (next === "system") localStorage.removeItem("moothall-theme");
       else localStorage.setItem("moothall-theme", next);
     } catch {
-      // Without storage it holds for this page.
+      // Without storage it applies to this page only.
     }
   };
   return (

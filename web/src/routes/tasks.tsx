@@ -9,7 +9,7 @@ import { useNow } from "../ui/use-now";
 
 const ATTEMPTS = [1, 3, 5].map((value) => ({ value, name: String(value) }));
 
-/** Programs on trial: a task in words, and what became of those before. */
+/** Starts a program run and lists earlier ones. */
 export default function Tasks() {
   const navigate = useNavigate();
   const fieldId = useId();
@@ -39,10 +39,10 @@ export default function Tasks() {
   const runs = data?.runs.filter((run) => run.workflow !== "consult");
   return (
     <div className="res narrowpage fade">
-      <h1 className="pagetitle">Put a program on trial</h1>
+      <h1 className="pagetitle">Run a program</h1>
       <p className="sub">
-        A model writes Python for your task. It runs in a single-use sandbox; where it fails, a critique says why and
-        the model tries again.
+        A model writes a Python program for your task and runs it in a single-use sandbox. If it fails, a critique
+        explains why and the model tries again.
       </p>
       <form className="panel taskform" onSubmit={start}>
         <label className="sr" htmlFor={fieldId}>
@@ -78,7 +78,7 @@ export default function Tasks() {
         {!runs && <Loading what="programs" />}
         {runs?.length === 0 && (
           <div className="runs">
-            <Empty title="No program has been on trial yet">Write a task above, or run `moothall run "TASK"`.</Empty>
+            <Empty title="No programs yet">Write a task above, or run `moothall run "TASK"`.</Empty>
           </div>
         )}
         {runs && runs.length > 0 && (

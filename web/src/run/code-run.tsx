@@ -16,7 +16,7 @@ const VERDICT: Record<Verdict, { tone: Tone; icon: IconName; word: string }> = {
   fail: { tone: "bad", icon: "close", word: "Failed" },
 };
 
-/** A program on trial: every attempt with how it ran, what was found and what the critique taught. */
+/** A program run: each attempt with its output, findings and critique. */
 export function CodeRun({ run, view }: { run: LiveRun; view: RunView }) {
   const attempts = view.code?.attempts ?? [];
   return (
@@ -76,7 +76,7 @@ function AttemptCard({ attempt, of, run }: { attempt: Attempt; of: number; run: 
             </div>
             <div>
               <dt className="lab">Needs</dt>
-              <dd className="mono">{attempt.program.dependencies.map(plain).join(", ") || "nothing"}</dd>
+              <dd className="mono">{attempt.program.dependencies.map(plain).join(", ") || "none"}</dd>
             </div>
           </>
         )}
@@ -97,7 +97,7 @@ function AttemptCard({ attempt, of, run }: { attempt: Attempt; of: number; run: 
         <div className="obj">
           <div className="w">
             <Icon name="warn" />
-            What the critique says
+            Critique
           </div>
           <AgentText text={attempt.critique} />
         </div>

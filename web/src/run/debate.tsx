@@ -17,7 +17,7 @@ import type { Place } from "./place";
 
 const STANCE = { hold: "held", partial: "gave ground", concede: "conceded" } as const;
 
-/** One move's debate: the critic against each decision maker, a thread for each. */
+/** The debate of one move: one thread per decision maker. */
 export function Debate({
   view,
   consult,
@@ -80,9 +80,7 @@ function DebateOf({
       </header>
       {!begun && (
         <Empty title={one.vetoed ? "Vetoed" : "Not in debate yet"}>
-          {one.vetoed
-            ? "A person took this move out before it was debated."
-            : `${one.move_id} starts when a place is free.`}
+          {one.vetoed ? "A user vetoed this move before its debate." : `${one.move_id} starts when a sandbox is free.`}
         </Empty>
       )}
       {begun && (
@@ -167,7 +165,7 @@ function Transcript({
   stale: boolean;
   cells: Cell[];
 }) {
-  // Words travel apart from events. When an event says that somebody spoke here, the thread is read again.
+  // Transcripts are not part of events. An event for this thread loads it again.
   const spoken = one.rounds.reduce((sum, round) => {
     const cell = round.threads[id];
     return sum + (cell?.critic ? 1 : 0) + (cell?.reply ? 1 : 0) + (round.threads["all"]?.critic ? 1 : 0);
@@ -189,14 +187,14 @@ function Transcript({
       : current?.critic || latest?.threads["all"]?.critic
         ? ("reply" as const)
         : ("critic" as const);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: goes to the end when there is more of it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the end when the transcript grows
   useEffect(() => {
     const box = feed.current;
     if (follow && live && box) box.scrollTop = box.scrollHeight;
   }, [turns.length, awaited, follow, live]);
   if (problem && turns.length === 0)
     return (
-      <Empty title="The words are not here" action={<Button onClick={reload}>Try again</Button>}>
+      <Empty title="Could not load the transcript" action={<Button onClick={reload}>Try again</Button>}>
         {problem.message}
       </Empty>
     );
@@ -325,14 +323,14 @@ function DebateFoot({
     return (
       <>
         <Mark shape={seat < 0 ? "C" : seatShape(seat)} />
-        <span className="ellip">{last ? `Last heard: ${plain(last.preview)}` : "The critic opens"}</span>
+        <span className="ellip">{last ? `Latest: ${plain(last.preview)}` : "The critic opens"}</span>
         <span className="push muted">{stale ? "not live" : "following live"}</span>
       </>
     );
   }
   return (
     <span className="muted">
-      {state === "stopped" ? "Goes on when the run is resumed." : "The debate has not begun."}
+      {state === "stopped" ? "Continues when the run is resumed." : "The debate has not started."}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-// What a citation opens: the fact with its filing, or the passage; and what "read the proposal" opens.
+// The side sheets of a run: a cited fact with its filing, a passage, or a document.
 import { useSearchParams } from "react-router";
 import { useGet } from "../api/use-get";
 import type { CitedFact } from "../gen/api";
@@ -10,7 +10,7 @@ import { Sheet } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Button, Empty, Loading, Note } from "../ui/parts";
 
-/** The sheets of a run's pages. Which one is open stands in the address. */
+/** The side sheets of a run's pages. The address says which one is open. */
 export function EvidenceSheets({ view }: { view: RunView }) {
   const [params, setParams] = useSearchParams();
   const fact = params.get("fact");
@@ -49,7 +49,7 @@ function DocumentText({ view, name }: { view: RunView; name: string }) {
   );
   if (problem)
     return (
-      <Empty title="It is not here" action={<Button onClick={reload}>Try again</Button>}>
+      <Empty title="Could not load the document" action={<Button onClick={reload}>Try again</Button>}>
         {problem.message}
       </Empty>
     );
@@ -65,9 +65,8 @@ function FactOf({ view, id }: { view: RunView; id: string }) {
   if (document) return <DocumentText view={view} name={`${document}.md`} />;
   if (problem?.code === "not-found")
     return (
-      <Empty title="No such fact">
-        {plain(id)} is cited, and the evidence of this run has nothing by that name. That is a finding in itself: a
-        number that rests on it is not supported.
+      <Empty title="Fact not found">
+        {plain(id)} is cited but does not exist in the evidence of this run. Numbers that rely on it are not supported.
       </Empty>
     );
   if (problem) return <Note tone="bad">{problem.message}</Note>;
@@ -108,7 +107,7 @@ function Filing({ link, fictional }: { link: string | null; fictional: boolean }
       </a>
     );
   if (!fictional) return null;
-  return <Note tone="neutral">An invented company files nothing: this is part of the demonstration.</Note>;
+  return <Note tone="neutral">Fictional company: there is no filing to open.</Note>;
 }
 
 function Row({ name, value }: { name: string; value: string }) {

@@ -1,6 +1,6 @@
 import type { Fact } from "../api/facts";
 
-/** A filed value as people read it: `$1,215 M`, `13.8%`. The exact one is in the fact's own sheet. */
+/** A short form of a filed value: `$1,215 M`, `13.8%`. The sheet of the fact has the exact value. */
 export function factValue(fact: Pick<Fact, "value" | "unit">): string {
   const value = Number(fact.value);
   if (!Number.isFinite(value)) return fact.value;

@@ -13,10 +13,10 @@ import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { MOVES_ID } from "./review";
 
-/** How far back a page looks for why calls failed. */
+/** The number of events that are searched for failed calls. */
 const LAST_EVENTS = 500;
 
-/** The head of a run's page: what it is, whether we are connected, and what can be done about it. */
+/** The header of a run's page: title, connection state and actions. */
 export function RunHead({
   view,
   link,
@@ -42,8 +42,8 @@ export function RunHead({
               Source data is model-written
             </Tag>
           )}
-          {consult?.gathered?.fictional && <Tag tone="warn">Invented company</Tag>}
-          {willWait(view) && <Tag icon="person">Waits after the moves</Tag>}
+          {consult?.gathered?.fictional && <Tag tone="warn">Fictional company</Tag>}
+          {willWait(view) && <Tag icon="person">Pauses after the moves</Tag>}
         </Crumb>
         <h1>
           {title}
@@ -58,7 +58,7 @@ export function RunHead({
   );
 }
 
-/** Whether the run is still on its way to where it waits. Once there, its banner says more. */
+/** Whether the run will pause after the moves. Once paused, a banner explains it. */
 function willWait({ about, consult, status }: RunView): boolean {
   if (!about.pauses_after_moves || isOver(status) || status.state === "paused") return false;
   return !consult || reached(consult) <= 3;
@@ -83,7 +83,7 @@ export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {
       case "outdated":
         return ["wait", "New version", "reload the page"];
       case "fatal":
-        return ["off", link.status === 404 ? "Gone" : "No access", `event ${seq}`];
+        return ["off", link.status === 404 ? "Deleted" : "No access", `event ${seq}`];
     }
   })();
   return (
@@ -135,7 +135,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
         <Button
           icon="pause"
           disabled={busy !== undefined}
-          onClick={() => act("pause", "The run stands still after the calls that are under way.")}
+          onClick={() => act("pause", "The run pauses after the calls in progress.")}
         >
           Pause
         </Button>
@@ -145,7 +145,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
           icon="play"
           look="primary"
           disabled={busy !== undefined}
-          onClick={() => act("resume", "The run goes on. Nothing that was answered is asked again.")}
+          onClick={() => act("resume", "The run continues. Completed calls are not repeated.")}
         >
           Resume
         </Button>
@@ -153,14 +153,10 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
       {!over &&
         (sure ? (
           <>
-            <Button
-              look="primary"
-              disabled={busy !== undefined}
-              onClick={() => act("cancel", "The run is stopped for good.")}
-            >
-              Stop for good
+            <Button look="primary" disabled={busy !== undefined} onClick={() => act("cancel", "The run was stopped.")}>
+              Stop permanently
             </Button>
-            <Button onClick={() => setSure(false)}>Keep going</Button>
+            <Button onClick={() => setSure(false)}>Keep running</Button>
           </>
         ) : (
           <Button icon="stop" onClick={() => setSure(true)}>
@@ -172,9 +168,9 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
         onClick={async () => {
           try {
             await navigator.clipboard.writeText(location.href);
-            toast({ text: "The address of exactly this view is copied.", tone: "neutral" });
+            toast({ text: "Link to this view copied.", tone: "neutral" });
           } catch {
-            toast({ text: "The browser does not let pages copy here; take the address from the bar.", tone: "bad" });
+            toast({ text: "The browser blocked copying. Copy the address from the address bar.", tone: "bad" });
           }
         }}
       >
@@ -189,7 +185,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
   );
 }
 
-/** What a person should know before anything else on the page; nothing where all is well. */
+/** Warnings above a run; nothing if everything is fine. */
 export function Banners({ view, link, refresh }: { view: RunView; link: LinkState; refresh: () => void }) {
   const found: [string, ReactNode][] = [];
   const asOf = view.updated_at ? `as of ${timeWithSeconds(view.updated_at)}` : "";
@@ -197,15 +193,15 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "offline",
       <Note key="offline" tone="bad" alert>
-        <b>{link.reason === "offline" ? "This browser is offline." : "The server does not answer."}</b> The run goes on
-        without this page. What you see was true at event {count(view.as_of_seq)}, {asOf}; it catches up by itself.
+        <b>{link.reason === "offline" ? "This browser is offline." : "The server is not responding."}</b> The run
+        continues without this page. This view is from event {count(view.as_of_seq)}, {asOf}, and updates automatically.
       </Note>,
     ]);
   if (link.kind === "outdated")
     found.push([
       "outdated",
       <Note key="outdated" alert>
-        <b>There is a new version.</b> Reload the page to go on.{" "}
+        <b>A new version is available.</b> Reload the page to continue.{" "}
         <Button size="small" onClick={() => location.reload()}>
           Reload
         </Button>
@@ -215,8 +211,8 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "fatal",
       <Note key="fatal" tone="bad" alert>
-        <b>{link.status === 404 ? "This run was deleted." : "You may not follow this run any more."}</b> What you see
-        was true {asOf}.
+        <b>{link.status === 404 ? "This run was deleted." : "You no longer have access to this run."}</b> This view is{" "}
+        {asOf}.
       </Note>,
     ]);
   const { status } = view;
@@ -226,7 +222,7 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "failed",
       <Note key="failed" tone="bad">
-        <b>The run cannot go on.</b> {plain(status.detail)} {status.model_failure === "auth" && <KeyHint />}{" "}
+        <b>The run failed.</b> {plain(status.detail)} {status.model_failure === "auth" && <KeyHint />}{" "}
         <StartAgain view={view} />
       </Note>,
     ]);
@@ -236,16 +232,15 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "cancelled",
       <Note key="cancelled" tone="neutral" icon="stop">
-        <b>Somebody stopped this run.</b> What was answered until then is kept, and it cannot go on.{" "}
-        <StartAgain view={view} />
+        <b>This run was stopped.</b> Results so far are kept; it cannot be resumed. <StartAgain view={view} />
       </Note>,
     ]);
   else if (status.state === "running" && !view.about.driven && link.kind !== "waiting")
     found.push([
       "interrupted",
       <Note key="interrupted">
-        <b>Nobody drives this run.</b> The server was stopped while it went on. Resume it: nothing that was answered is
-        asked again.
+        <b>This run is not being executed.</b> The server stopped while it was running. Resume it: completed calls are
+        not repeated.
       </Note>,
     ]);
   if (found.length === 0) return null;
@@ -266,7 +261,7 @@ function Paused({
     case "budget":
       return (
         <Note>
-          <b>The spend limit is reached.</b> {detail} What exists is kept. <MoreBudget view={view} refresh={refresh} />
+          <b>Spend limit reached.</b> {detail} Results so far are kept. <MoreBudget view={view} refresh={refresh} />
         </Note>
       );
     case "question":
@@ -278,8 +273,8 @@ function Paused({
     case "failure":
       return (
         <Note>
-          <b>The provider refuses the key, or the account behind it.</b> {detail} What exists is kept.{" "}
-          <Link to="/settings">Settings</Link> says which keys are there and how to set one; then resume.
+          <b>The provider rejected the API key or the account.</b> {detail} Results so far are kept.{" "}
+          <Link to="/settings">Settings</Link> shows which keys are set and how to add one; then resume.
         </Note>
       );
     case "person":
@@ -291,19 +286,18 @@ function Paused({
   }
 }
 
-/** Whoever may review is led to the moves; everybody else hears who decides. */
+/** Reviewers get a link to the moves; other users see who decides. */
 function WaitsForPerson({ detail }: { detail: string }) {
   const may = useMay("review");
   if (may === false)
     return (
       <>
-        <b>The run waits for a person.</b> {detail} Somebody who may review decides here, or with{" "}
-        <code>moothall moves</code>.
+        <b>Waiting for review.</b> {detail} A reviewer can decide here, or with <code>moothall moves</code>.
       </>
     );
   return (
     <>
-      <b>The run waits for you.</b> {detail}{" "}
+      <b>Waiting for you.</b> {detail}{" "}
       <a
         href={`#${MOVES_ID}`}
         onClick={(event) => {
@@ -319,7 +313,7 @@ function WaitsForPerson({ detail }: { detail: string }) {
   );
 }
 
-/** A consultation that came to its end without a move to recommend, and what stood in its way. */
+/** Explains why a finished consultation recommends nothing. */
 function NothingRecommended({ view }: { view: RunView }) {
   const { about, usage, as_of_seq } = view;
   const after = Math.max(0, as_of_seq - LAST_EVENTS);
@@ -330,10 +324,10 @@ function NothingRecommended({ view }: { view: RunView }) {
   const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} calls`;
   return (
     <Note tone={usage.failed_calls > 0 ? "bad" : "neutral"}>
-      <b>The run ended without a move to recommend.</b> {usage.failed_calls > 0 && `${calls} got no answer to use. `}
+      <b>The run ended without a recommendation.</b> {usage.failed_calls > 0 && `${calls} returned no usable answer. `}
       {failed && (
         <>
-          The last: {plain(failed.kind)}, {plain(failed.detail)}. {failed.kind === "auth" && <KeyHint />}{" "}
+          Last error: {plain(failed.kind)}, {plain(failed.detail)}. {failed.kind === "auth" && <KeyHint />}{" "}
         </>
       )}
       <StartAgain view={view} />
@@ -341,20 +335,20 @@ function NothingRecommended({ view }: { view: RunView }) {
   );
 }
 
-/** What helps where a provider refused the key. */
+/** A hint if a provider rejected the API key. */
 function KeyHint() {
   return (
     <>
-      <Link to="/settings">Settings</Link> says which keys are there and how to set one.
+      <Link to="/settings">Settings</Link> shows which keys are set and how to add one.
     </>
   );
 }
 
-/** The same question again, as a new run. */
+/** A link that starts the same run again. */
 function StartAgain({ view }: { view: RunView }) {
   const { about, consult } = view;
   if (about.workflow === "run") {
-    // The title of a long task is only its beginning.
+    // The title of a long task is cut.
     const task = about.title.endsWith("…") ? "" : `?task=${encodeURIComponent(about.title)}`;
     return <Link to={`/tasks${task}`}>Start again</Link>;
   }
@@ -362,7 +356,7 @@ function StartAgain({ view }: { view: RunView }) {
   return <Link to={`/?ticker=${encodeURIComponent(consult.ticker)}`}>Start again</Link>;
 }
 
-/** A higher limit, and on it goes. */
+/** Raises the spend limit and resumes. */
 function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
   const toast = useToast();
   const [dollars, setDollars] = useState(() => (((view.about.cap_micro_usd ?? 0) * 2) / 1e6 || 6).toFixed(2));
@@ -378,7 +372,7 @@ function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
   };
   return (
     <form className="morebudget" onSubmit={resume}>
-      <label htmlFor="more-budget">Go on up to</label>
+      <label htmlFor="more-budget">New limit</label>
       <span className="money">
         $
         <input

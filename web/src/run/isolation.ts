@@ -1,6 +1,6 @@
 import type { IsolationClass } from "../gen/run";
 
-/** How strong the walls were, in words that a person who never heard of a class understands. */
+/** A plain description of an isolation class. */
 const WORDS: Record<IsolationClass, string> = {
   "hardware-vm": "in a microVM (hardware-vm)",
   "user-kernel": "in a sandbox with its own kernel (user-kernel)",

@@ -19,7 +19,7 @@ import { HeatStrip } from "../viz/heat-strip";
 import { ScoreBars } from "../viz/score-bars";
 import type { Place } from "./place";
 
-/** All debates, one lane each. The order never changes while a run goes on: a lane keeps its place. */
+/** All debates, one lane each. Lanes keep their order while a run is active. */
 export function Lanes({ view, consult, place }: { view: RunView; consult: ConsultView; place: Place }) {
   const [attention, setAttention] = useState(false);
   const ids = seats(view);
@@ -28,7 +28,7 @@ export function Lanes({ view, consult, place }: { view: RunView; consult: Consul
   if (consult.moves.length === 0)
     return (
       <div className="panel">
-        <Empty title="No moves yet">The analysts propose them first; debates begin when all are in.</Empty>
+        <Empty title="No moves yet">Debates start when all analysts have proposed their moves.</Empty>
       </div>
     );
   const outOf = consult.moves.find((one) => one.scored)?.scored?.out_of ?? ids.length * 40;
@@ -79,7 +79,7 @@ interface LaneProps {
   onOpen: Place["go"];
 }
 
-/** Drawn again only when its own move changed: a batch of events touches a few of them. */
+/** Renders only when its own move changed. */
 const Lane = memo(
   function Lane({ one, state, view, rounds, ids: joined, current, onOpen }: LaneProps) {
     const ids = joined.split(" ");
@@ -129,7 +129,7 @@ function LaneState({
     return (
       <>
         {one.held && (
-          <span className="warnmark" title="Held back by what code found">
+          <span className="warnmark" title="Held back by automatic checks">
             <Icon name="person" />
             <span className="sr">held back</span>
           </span>

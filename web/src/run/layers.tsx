@@ -1,4 +1,4 @@
-// What each layer made: documents and facts, inferences, moves with their checks, the ranking.
+// The output of each stage: documents and facts, inferences, moves with their checks, the ranking.
 import clsx from "clsx";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
@@ -29,7 +29,7 @@ export function LayerPanel({ view, consult, place }: { view: RunView; consult: C
   }
 }
 
-/** Zoomed out: every layer in a line, nothing behind a hover. */
+/** The overview: one line per stage. */
 function Overview({ view, consult, place }: { view: RunView; consult: ConsultView; place: Place }) {
   return (
     <div className="panel overview fade">
@@ -63,7 +63,7 @@ function debateWords(consult: ConsultView): string {
       }, 0),
     0,
   );
-  return turns > 0 ? `${count(turns)} turns spoken` : "one critic against the decision makers";
+  return turns > 0 ? `${count(turns)} debate turns` : "one critic against the decision makers";
 }
 
 function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
@@ -74,7 +74,7 @@ function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
   if (!gathered)
     return (
       <div className="panel">
-        <Empty title="Reading what the company filed">Facts appear here with the filing that each is from.</Empty>
+        <Empty title="Reading filings">Facts appear here with their source filing.</Empty>
       </div>
     );
   const counts: [string, number][] = [
@@ -88,8 +88,7 @@ function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
     <div className="zin panel fade">
       {isSynthetic(consult) && (
         <Note>
-          <b>Written by a model, not filed by the company.</b> Treat every figure of this run as a rehearsal, not as
-          evidence.
+          <b>Written by a model, not filed by the company.</b> Do not use the figures of this run as evidence.
         </Note>
       )}
       {gathered.notes?.map((note) => (
@@ -103,7 +102,7 @@ function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
           <dd>{plain(gathered.company)}</dd>
         </div>
         <div>
-          <dt className="lab">Known up to</dt>
+          <dt className="lab">Data as of</dt>
           <dd className="mono">{gathered.as_of ? isoDay(gathered.as_of) : "–"}</dd>
         </div>
         <div>
@@ -145,7 +144,7 @@ const SHOWN = [
   "ROE",
 ];
 
-/** The fact sheet as a reader wants it first: a dozen measures over the last years, each cell a citation. */
+/** The main facts by year; each cell opens its source. */
 function FactTable({ facts }: { facts: Facts }) {
   const years = [...new Set(facts.facts.map((fact) => fact.period).filter((period) => /^FY[0-9]{4}$/.test(period)))]
     .sort()
@@ -222,7 +221,7 @@ function Infer({ view, consult, place }: { view: RunView; consult: ConsultView; 
   if (agents.length === 0)
     return (
       <div className="panel">
-        <Empty title="No inferences yet">Two agents read the facts and say what they mean: F1 and F2.</Empty>
+        <Empty title="No inferences yet">Two agents interpret the facts: F1 and F2.</Empty>
       </div>
     );
   return (
@@ -260,7 +259,7 @@ function Inference({
       {data === undefined ? <Waiting agent={agent} /> : <AgentText text={excerpt(data)} />}
       {name && (
         <Button size="small" look="ghost" onClick={() => place.go({ doc: name })}>
-          Read all of it
+          Read more
         </Button>
       )}
     </article>
@@ -279,7 +278,7 @@ function Waiting({ agent }: { agent: Agent }) {
   );
 }
 
-/** The beginning of a document, cut between its blocks. */
+/** The first blocks of a document. */
 function excerpt(text: string): string {
   const kept: string[] = [];
   let length = 0;
@@ -291,7 +290,7 @@ function excerpt(text: string): string {
   return kept.join("\n\n");
 }
 
-/** What code found in a document: how many of its numbers rest on evidence. */
+/** The result of a document's check: how many of its numbers are supported. */
 export function CheckLine({ check }: { check: Check | null | undefined }) {
   if (!check) return <p className="check muted">not checked yet</p>;
   const all = check.supported === check.numbers;
@@ -300,7 +299,7 @@ export function CheckLine({ check }: { check: Check | null | undefined }) {
     <p className={clsx("check", grave.length > 0 ? "bad" : all ? "good" : "warn")}>
       <Icon name={grave.length > 0 || !all ? "warn" : "check"} />
       {check.numbers === 0 ? "no numbers" : `${check.supported} of ${check.numbers} supported`}
-      {check.rewrite && ", asked to write it again"}
+      {check.rewrite && ", rewrite requested"}
     </p>
   );
 }
@@ -310,7 +309,7 @@ function Analyse({ consult, place }: { consult: ConsultView; place: Place }) {
   if (agents.length === 0)
     return (
       <div className="panel">
-        <Empty title="No analyst has begun">Each proposes moves from their own point of view, from F1 and F2.</Empty>
+        <Empty title="No analyst has started">Each analyst proposes moves based on F1 and F2.</Empty>
       </div>
     );
   const added = consult.moves.filter((one) => one.by_person && !agents.some((agent) => agent.agent_id === one.analyst));
@@ -358,7 +357,7 @@ function MoveList({ moves, place }: { moves: MoveView[]; place: Place }) {
             </p>
           ))}
           {one.vetoed && <Tag tone="warn">vetoed</Tag>}
-          {one.by_person && <Tag icon="person">by a person</Tag>}
+          {one.by_person && <Tag icon="person">by a user</Tag>}
         </li>
       ))}
     </ul>
@@ -370,7 +369,7 @@ function Rank({ view, consult, place }: { view: RunView; consult: ConsultView; p
   if (scored.length === 0)
     return (
       <div className="panel">
-        <Empty title="Ranking waits for the debates">No move has a score yet.</Empty>
+        <Empty title="Ranking starts after the debates">No move has a score yet.</Empty>
       </div>
     );
   const final = consult.recommended.length > 0;
@@ -400,7 +399,7 @@ function Rank({ view, consult, place }: { view: RunView; consult: ConsultView; p
       </ol>
       {final && (
         <p className="docline">
-          <Link to={`/runs/${view.about.run_id}/results`}>All of it, with objections and evidence</Link>
+          <Link to={`/runs/${view.about.run_id}/results`}>All results, with objections and evidence</Link>
         </p>
       )}
     </div>

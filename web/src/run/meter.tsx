@@ -4,7 +4,7 @@ import { isOver } from "../model/reduce";
 import { useNow } from "../ui/use-now";
 import { SpendMeter } from "../viz/spend-meter";
 
-/** Measured facts of a run: money, calls, time, trouble. */
+/** Cost, calls, time and retries of a run. */
 export function Meter({ view }: { view: RunView }) {
   const over = isOver(view.status);
   const goesOn = !over && view.about.driven && view.status.state === "running";
@@ -49,10 +49,10 @@ export function Meter({ view }: { view: RunView }) {
         </div>
       </div>
       <div>
-        <div className="lab">Asked again</div>
+        <div className="lab">Retries</div>
         <div className="v">
           {count(trouble)}
-          {short > 0 && <small>{short === 1 ? "1 move short" : `${short} moves short`}</small>}
+          {short > 0 && <small>{short === 1 ? "1 move incomplete" : `${short} moves incomplete`}</small>}
         </div>
       </div>
     </div>
@@ -62,11 +62,11 @@ export function Meter({ view }: { view: RunView }) {
 function spentWords(view: RunView, heading: number): string {
   if (view.usage.unpriced_calls > 0) return `${count(view.usage.unpriced_calls)} calls without a price`;
   if (view.about.model === "demo") return "the demo is free";
-  if (heading > view.usage.cost_micro_usd) return `heading for ${usd(heading)}`;
+  if (heading > view.usage.cost_micro_usd) return `on track for ${usd(heading)}`;
   return "";
 }
 
-/** A range, because a single number would be a guess in disguise. */
+/** A range: the estimate is rough. */
 function left(view: RunView, elapsed: number, goesOn: boolean): string {
   const expected = view.consult?.expected_calls ?? 0;
   if (!goesOn) return "–";

@@ -1,4 +1,4 @@
-// Who sits on a committee, as the page names them.
+// Names of committee members.
 import type { RunView } from "../gen/run";
 import { plain } from "../model/format";
 
@@ -9,7 +9,7 @@ const SHORT: Record<string, string> = {
   "Stakeholder Value Advocate": "Stakeholders",
 };
 
-/** The name of a decision maker; its id where nobody said one. */
+/** The name of a decision maker, or its id. */
 export function seatName(view: RunView, id: string): string {
   return plain(view.about.committee?.decision_makers.find((seat) => seat.id === id)?.name ?? id);
 }

@@ -10,7 +10,7 @@ import type { Place } from "./place";
 
 const ICONS: Record<string, IconName> = { done: "check", running: "run", waiting: "wait" };
 
-/** The whole run as strands, the five layers below it, and the way one has zoomed. */
+/** The chart of a run, its five stages, and the zoom path. */
 export function Pipeline({ view, consult, place }: { view: RunView; consult: ConsultView; place: Place }) {
   const narrow = useMedia("(max-width: 700px)");
   const { strands, analysts } = strandsOf(view, consult);
@@ -27,7 +27,7 @@ export function Pipeline({ view, consult, place }: { view: RunView; consult: Con
           ranked={consult.recommended.length > 0}
         />
         {/* biome-ignore lint/a11y/useSemanticElements: a toolbar of layers, not a fieldset */}
-        <div className="stages" role="group" aria-label="Layers of the run">
+        <div className="stages" role="group" aria-label="Stages of the run">
           {LAYERS.map((name, layer) => {
             const state = consult.layers[layer]?.state ?? "waiting";
             return (

@@ -1,4 +1,4 @@
-// Where on a run's page somebody is. The address holds all of it, so that a link shows the same to somebody else.
+// The place on a run's page. It is kept in the address, which makes links show the same view.
 import { useCallback, useMemo } from "react";
 import { useSearchParams } from "react-router";
 import type { ConsultView, RunView } from "../gen/run";
@@ -8,7 +8,7 @@ export interface Place {
   /** 0 to 4, or nothing when zoomed out to the whole run. */
   layer: number | undefined;
   move: string | undefined;
-  /** Whether the address names the move; else it is our choice. */
+  /** Whether the address names the move; otherwise the page chose it. */
   chosen: boolean;
   thread: string;
   go: (change: Partial<Record<"layer" | "move" | "thread" | "fact" | "doc", string | null>>, how?: "replace") => void;
@@ -44,7 +44,7 @@ export function usePlace(view: RunView, consult: ConsultView): Place {
   }, [params, consult, view, go]);
 }
 
-/** The layer of the address; without one, where the run is now. */
+/** The stage in the address, or the current stage of the run. */
 function layerOf(named: string | null, consult: ConsultView): number | undefined {
   if (named === "all") return undefined;
   if (named !== null && /^[0-4]$/.test(named)) return Number(named);

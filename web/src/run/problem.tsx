@@ -2,14 +2,14 @@ import { Link } from "react-router";
 import type { Problem } from "../api/client";
 import { Empty } from "../ui/parts";
 
-/** Instead of a run that cannot be shown: why, and what to do. */
+/** Shown if a run cannot be loaded. */
 export function RunProblem({ problem }: { problem: Problem }) {
   switch (problem.code) {
     case "run-not-found":
     case "not-found":
       return (
-        <Empty page title="There is no such run" action={<Link to="/">All runs</Link>}>
-          It may have been deleted, or the address is cut off.
+        <Empty page title="Run not found" action={<Link to="/">All runs</Link>}>
+          It may have been deleted. Check the address.
         </Empty>
       );
     case "sign-in-first":

@@ -23,12 +23,12 @@ interface Moves {
 
 type Move = Moves["moves"][number];
 
-/** Where the banner of a run that waits leads. */
+/** The target of the banner's link. */
 export const MOVES_ID = "moves-to-review";
 
 /**
- * A person's say before the debates: which moves are debated, and how they read. It stands from the moment that the
- * run asks, as the banner leads here, and not only when the moves have been read.
+ * Review of the moves before the debates. It is rendered as soon as the run pauses, because the banner links to it, and
+ * not only when the moves have been loaded.
  */
 export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => void }) {
   const path = `/api/runs/${view.about.run_id}/moves`;
@@ -36,11 +36,11 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
   const { data, problem, reload } = useGet<Moves>(asks ? path : null, view.as_of_seq);
   if (!asks) return null;
   return (
-    <section className="panel reviewmoves" aria-label="Moves that wait for you" id={MOVES_ID} tabIndex={-1}>
+    <section className="panel reviewmoves" aria-label="Moves to review" id={MOVES_ID} tabIndex={-1}>
       {!data && !problem && <Loading what="the moves" />}
       {problem && (
         <Note tone="bad" alert>
-          <b>The moves cannot be read.</b> {problem.message} {problem.hint}{" "}
+          <b>Could not load the moves.</b> {problem.message} {problem.hint}{" "}
           <Button size="small" onClick={reload}>
             Try again
           </Button>
@@ -83,9 +83,7 @@ function MovesList({
   return (
     <>
       <header>
-        <h2>
-          {many === 1 ? "1 move waits" : `${many} moves wait`} for {may ? "you" : "a person"} before the debates
-        </h2>
+        <h2>{many === 1 ? "1 move" : `${many} moves`} to review before the debates</h2>
         <span className="push">
           {may && data.changes.length > 0 && (
             <Button size="small" onClick={() => void send(path, { undo: { seal: data.seal } })}>
@@ -98,7 +96,7 @@ function MovesList({
             icon="play"
             onClick={() => void send(`/api/runs/${view.about.run_id}/resume`, {})}
           >
-            Let the debates begin
+            Start the debates
           </Button>
         </span>
       </header>
@@ -134,7 +132,7 @@ function MoveLine({
   onChange: (change: ChangeMoves) => Promise<boolean>;
 }) {
   const [form, setForm] = useState<"veto" | "edit">();
-  // What was shown when the form was opened: somebody else may change the move while this person writes.
+  // The version when the form was opened: another user may change the move while this one is editing.
   const [seen, setSeen] = useState(move);
   const open = (next: "veto" | "edit") => {
     setSeen(move);
@@ -183,7 +181,7 @@ function MoveLine({
   );
 }
 
-/** What somebody else made of a move while this person wrote. Nothing of either is lost unread. */
+/** A conflict: another user changed the move while this one was editing. Both versions are shown. */
 function Theirs({
   move,
   by,
@@ -198,19 +196,21 @@ function Theirs({
   return (
     <Note alert icon="person">
       <b>
-        {by ? `${plain(by)} changed ${move.move_id} while you wrote.` : `A change of ${move.move_id} was taken back.`}
+        {by
+          ? `${plain(by)} changed ${move.move_id} while you were editing.`
+          : `A change to ${move.move_id} was undone.`}
       </b>{" "}
-      It reads now:
+      Current text:
       <blockquote className="agent theirs" dir="auto">
         {plain(move.proposal.title)}
         <br />
         {plain(move.proposal.thesis)}
       </blockquote>
       <Button size="small" onClick={onSeen}>
-        I have read it, mine shall replace it
+        Replace it with my version
       </Button>{" "}
       <Button size="small" onClick={onDrop}>
-        Drop mine
+        Discard my version
       </Button>
     </Note>
   );

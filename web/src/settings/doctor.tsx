@@ -7,7 +7,7 @@ import { isolationWords } from "../run/isolation";
 import { Button, Note, Tag } from "../ui/parts";
 import { Row } from "./row";
 
-/** What works on the server's machine, found out by trying; only on demand, because a probe starts machines. */
+/** Tests the sandboxes of the server, on demand because it starts virtual machines. */
 export function Doctor() {
   const may = useMay("admin");
   const [found, setFound] = useState<Found>();
@@ -26,7 +26,7 @@ export function Doctor() {
   if (may === false)
     return (
       <p className="muted">
-        An administrator of the server sees it here; on its machine, <code>moothall doctor</code> says it.
+        Visible to server administrators. On the server, run <code>moothall doctor</code>.
       </p>
     );
   return (
@@ -39,13 +39,13 @@ export function Doctor() {
       {found && <Report found={found} />}
       <div className="setrow">
         <span role="status">
-          {busy && "A sandbox is started on every engine. That can take a minute."}
-          {!busy && found && `Tried at ${timeWithSeconds(new Date(found.tried_at_ms).toISOString())}`}
-          {!busy && !found && !problem && "Nothing was tried yet."}
+          {busy && "Starting a sandbox with every engine. This can take a minute."}
+          {!busy && found && `Tested at ${timeWithSeconds(new Date(found.tried_at_ms).toISOString())}`}
+          {!busy && !found && !problem && "Not tested yet."}
         </span>
         <span className="setval">
           <Button size="small" disabled={busy || may === undefined} onClick={() => void ask()}>
-            {busy ? "Trying" : found || problem ? "Try again" : "Try the sandboxes"}
+            {busy ? "Testing" : found || problem ? "Test again" : "Test the sandboxes"}
           </Button>
         </span>
       </div>
@@ -57,7 +57,7 @@ function Report({ found }: { found: Found }) {
   const { runs } = found;
   return (
     <>
-      <Row name="Programs run on" below={found.chosen ? null : "Nothing here is strong enough to run programs."}>
+      <Row name="Programs run on" below={found.chosen ? null : "No engine here is isolated enough to run programs."}>
         {found.chosen && found.class ? (
           <>
             <span>{isolationWords(found.class)}</span>
@@ -75,7 +75,7 @@ function Report({ found }: { found: Found }) {
       <Row name="Images">
         <span className="mono">{found.images.map(plain).join(", ")}</span>
       </Row>
-      <Row name="Runs are kept in">
+      <Row name="Run storage">
         <span className="mono">
           {runs.database
             ? `${plain(runs.database)}, PostgreSQL ${plain(runs.postgresql ?? "")}`
@@ -85,8 +85,8 @@ function Report({ found }: { found: Found }) {
       {found.ways_around.map(({ file, server }) => (
         <Row
           key={`${file} ${server}`}
-          name="A way around drafts"
-          below={`${file} gives an agent drafts, and ${server}.`}
+          name="Drafts can be bypassed"
+          below={`${file} gives agents the drafts and also ${server}, which can write files directly.`}
         >
           <Tag tone="warn">{plain(server)}</Tag>
         </Row>
@@ -97,8 +97,8 @@ function Report({ found }: { found: Found }) {
 
 function Engine({ engine }: { engine: EngineRow }) {
   const open = engine.limits_not_held ?? [];
-  const faults = [...(engine.faults ?? []), ...(open.length > 0 ? [`no limit of ${open.join(", ")}`] : [])];
-  const words = [engine.problem, faults.length > 0 && `Does not hold: ${faults.join(", ")}.`, engine.advice];
+  const faults = [...(engine.faults ?? []), ...(open.length > 0 ? [`no limit on ${open.join(", ")}`] : [])];
+  const words = [engine.problem, faults.length > 0 && `Failed: ${faults.join(", ")}.`, engine.advice];
   return (
     <Row name={engine.engine} below={words.filter(Boolean).join(" ") || null}>
       {engine.works && engine.class && (
@@ -111,7 +111,7 @@ function Engine({ engine }: { engine: EngineRow }) {
           works
         </Tag>
       ) : (
-        <Tag tone={engine.problem ? undefined : "bad"}>{engine.problem ? "not here" : "does not hold"}</Tag>
+        <Tag tone={engine.problem ? undefined : "bad"}>{engine.problem ? "not available" : "failed"}</Tag>
       )}
     </Row>
   );

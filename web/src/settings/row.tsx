@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { plain } from "../model/format";
 
-/** A setting and its value, with words below where there is more to say. */
+/** A setting and its value, with an optional note below. */
 export function Row({ name, children, below }: { name: string; children: ReactNode; below?: string | null }) {
   return (
     <div className={below ? "setrow long" : "setrow"}>

@@ -13,17 +13,15 @@ const SCOPES: { value: Scope; name: string }[] = [
   { value: "admin", name: "admin" },
 ];
 
-/** The limits that `moothall token create` gives where nothing is said. */
+/** The default limits of `moothall token create`. */
 const LIMITS = { runs_at_once: 4, requests_a_minute: 600 };
 
-/** The tokens of the team, for whoever may give them out. */
+/** The access tokens of the team, for administrators. */
 export function Tokens() {
   const { data: session } = useGet<Session>("/api/session");
   if (!session) return null;
   if (!session.scopes.includes("admin"))
-    return (
-      <p className="muted">Only administrators of the team see its tokens. You may: {session.scopes.join(", ")}.</p>
-    );
+    return <p className="muted">Only team administrators can see tokens. Your scopes: {session.scopes.join(", ")}.</p>;
   return <List />;
 }
 
@@ -53,18 +51,18 @@ function List() {
       )}
       {made && (
         <Note tone="good" icon="check">
-          <b>This is the token. It is shown now and never again.</b>
+          <b>Copy the token now. It is shown only once.</b>
           <br />
           <code className="secret">{made.token}</code>{" "}
           <Button size="small" onClick={() => setMade(undefined)}>
-            I have kept it
+            Done
           </Button>
         </Note>
       )}
       {tokens.map((token) => (
         <div className="setrow long" key={token.id}>
           <span>
-            {plain(token.label) || <span className="muted">without a label</span>}{" "}
+            {plain(token.label) || <span className="muted">no label</span>}{" "}
             <span className="mono muted">{token.id}</span>
           </span>
           <span className="setval">
@@ -80,7 +78,7 @@ function List() {
           <span className="keyhint muted">
             made {ago(token.created_at, now)},{" "}
             {token.last_used_at ? `used ${ago(token.last_used_at, now)}` : "never used"}
-            {token.expires_at && token.state === "active" && <>, counts until {dayAndTime(token.expires_at)}</>}
+            {token.expires_at && token.state === "active" && <>, expires {dayAndTime(token.expires_at)}</>}
           </span>
         </div>
       ))}
@@ -93,7 +91,7 @@ function List() {
   );
 }
 
-/** Asks once more: a revoked token cannot be brought back. */
+/** Asks for confirmation: revoking cannot be undone. */
 function RevokeButton({ onRevoke, label }: { onRevoke: () => void; label: string }) {
   const [sure, setSure] = useState(false);
   return (
@@ -124,7 +122,7 @@ function MakeToken({ onMake }: { onMake: (label: string, scope: Scope, days: num
   return (
     <form className="tokenform" onSubmit={make}>
       <label htmlFor={labelId}>
-        <span className="lab">What it is for</span>
+        <span className="lab">Label</span>
         <input
           id={labelId}
           maxLength={100}

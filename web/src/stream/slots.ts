@@ -4,7 +4,7 @@
 const SLOTS = 4;
 
 export interface Slots {
-  /** Runs the work while a slot is held; says so where none is free. */
+  /** Runs the work while holding a slot; returns "no slot" if none is free. */
   withSlot<T>(work: () => Promise<T>): Promise<T | "no slot">;
 }
 

@@ -9,7 +9,7 @@ export interface Sequenced {
   seq: number;
 }
 
-/** `offline` is the browser's own word for why a connection failed; `network` where it has none. */
+/** `offline` if the browser reports it, else `network`. */
 export type WaitReason = "network" | "offline" | "stalled" | "server" | "throttled";
 
 export type LinkState =
@@ -21,7 +21,7 @@ export type LinkState =
   | { kind: "ended" }
   /** 401, 403, 404, 410: trying again cannot help. */
   | { kind: "fatal"; status: number }
-  /** The server speaks a newer language than this page. */
+  /** The server's event schema is newer than this page. */
   | { kind: "outdated" };
 
 export interface FollowOptions<E extends Sequenced> {
@@ -54,7 +54,7 @@ type Outcome =
   | { kind: "fatal"; status: number }
   | { kind: "outdated" }
   | { kind: "reset" }
-  /** Nothing is wrong: connect again at once. */
+  /** No error: reconnect immediately. */
   | { kind: "again" }
   | { kind: "later"; reason: WaitReason; floorMs?: number };
 
@@ -157,7 +157,7 @@ class Follower<E extends Sequenced> {
         await this.visible();
         return { kind: "again" };
       }
-      // A dead connection says nothing for long; a new one tells at once whether the browser is right.
+      // A dead connection is silent for long; a new one shows immediately whether the browser is right.
       if (doubted) return { kind: "again" };
       return { kind: "later", reason: stalled ? "stalled" : unreachable() };
     } finally {
@@ -283,7 +283,7 @@ class Follower<E extends Sequenced> {
 }
 
 /**
- * Why nothing came. Asked only after a failure: a server on this machine answers browsers that believe to be offline.
+ * Why a request failed. A local server also responds to browsers that report to be offline.
  */
 function unreachable(): WaitReason {
   return navigator.onLine ? "network" : "offline";

@@ -1,4 +1,4 @@
-// A run on screen: the server's snapshot, and the events behind it folded in as they come.
+// A run on screen: the server's snapshot, and later events applied as they arrive.
 import { useCallback, useEffect, useState } from "react";
 import { asProblem, get, type Problem } from "../api/client";
 import type { Envelope, RunView } from "../gen/run";
@@ -15,7 +15,7 @@ export interface LiveRun {
 
 declare global {
   interface Window {
-    /** What this page believes of the run it shows: for whoever looks into the console, and for tests. */
+    /** The state of the page, for the console and for tests. */
     moothallView?: () => RunView | undefined;
   }
 }
@@ -51,7 +51,7 @@ export function useRun(runId: string): LiveRun {
         onEvents: (batch) => {
           if (!current) return;
           current = fold(current, batch);
-          // Whoever sends events drives the run, whatever the snapshot said.
+          // A run that sends events is being executed, whatever the snapshot said.
           if (!current.about.driven && !isOver(current.status)) current = driven(current);
           paint.soon();
         },
@@ -61,7 +61,7 @@ export function useRun(runId: string): LiveRun {
         onState: (state) => {
           setLink(state);
           if (state.kind === "waiting") wasLost = true;
-          // A server that came back may not drive the run any more; only a snapshot says so.
+          // After a restart the server may not execute the run; only a snapshot shows it.
           if (state.kind === "live" && wasLost) {
             wasLost = false;
             void get<RunView>(path, stop.signal).then(
@@ -84,7 +84,7 @@ export function useRun(runId: string): LiveRun {
           if (stop.signal.aborted) return;
           const found = asProblem(error);
           setProblem(found);
-          // A server that is away comes back; everything else is an answer.
+          // Retry only if the server is unreachable.
           if (found.isOffline || found.status >= 500)
             setTimeout(() => stop.signal.aborted || load(attempt + 1), Math.min(8000, 500 * 2 ** attempt));
         },
@@ -107,7 +107,7 @@ function driven(view: RunView): RunView {
   return { ...view, about: { ...view.about, driven: true } };
 }
 
-/** At most one call per frame; a hidden tab has no frames, so a timer stands in. */
+/** At most one call per frame; hidden tabs have no frames and use a timer. */
 function perFrame(work: () => void): { soon: () => void; stop: () => void } {
   let frame = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;

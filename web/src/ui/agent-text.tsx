@@ -1,5 +1,5 @@
-// Words of a model. Untrusted: they become text nodes and nothing else. Headings, lists, bold and citations are found
-// by us in the plain text; no HTML is read, ever.
+// Text of a model. Untrusted: it is rendered as text nodes. Headings, lists, bold and citations are parsed from the plain
+// text; HTML is never parsed.
 import { Fragment, type ReactNode } from "react";
 import { plain } from "../model/format";
 import { Cite } from "./cite";
@@ -35,7 +35,7 @@ function Heading({ level, text }: { level: number; text: string }) {
   return level <= 1 ? <h3 className="dt">{inline(text)}</h3> : <h4>{inline(text)}</h4>;
 }
 
-/** Words of a model inside a sentence of ours: one line, no structure. */
+/** Inline text of a model, without block structure. */
 export function AgentWords({ text }: { text: string }) {
   return <>{inline(plain(text))}</>;
 }
@@ -72,7 +72,7 @@ function inline(text: string): ReactNode[] {
     parts.push(<Fragment key={from}>{bold(text.slice(from, match.index))}</Fragment>);
     from = match.index + match[0].length;
     const ids = (match[1] ?? "").split(";");
-    // What ends the sentence stands at the chip, as it would at a word.
+    // Punctuation directly follows the chip.
     const ends = /^[.,;:!?)]/.test(text.slice(from));
     ids.forEach((id, at) => {
       parts.push(<Cite key={`${from}-${id}`} id={id.trim()} tight={ends && at === ids.length - 1} />);

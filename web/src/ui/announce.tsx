@@ -1,5 +1,4 @@
-// One polite live region for the whole page. It speaks at most once in five seconds, and then says the latest: a run
-// that scores three moves in a second must not read three sentences aloud.
+// One polite live region for the whole page. It announces at most once in five seconds, and only the latest message.
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
 
 const PAUSE_MS = 5000;

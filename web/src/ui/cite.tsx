@@ -1,10 +1,10 @@
 import { useSearchParams } from "react-router";
 
-/** Evidence that a sentence rests on. Opens the fact with its filing; the address says which. */
+/** A citation. Opens the fact with its filing; the address says which. */
 export function Cite({ id, tight }: { id: string; tight?: boolean }) {
   const [, setParams] = useSearchParams();
   const shown = citeName(id);
-  // `[A1: …]` is an assumption by its author's own word: there is nothing to open.
+  // `[A1: …]` is marked as an assumption: there is nothing to open.
   if (/^A[0-9]+\b/.test(id))
     return (
       <span className={tight ? "cite guess tight" : "cite guess"} title={`Assumption: ${id}`}>
@@ -31,7 +31,7 @@ export function Cite({ id, tight }: { id: string; tight?: boolean }) {
   );
 }
 
-/** `F0:Revenue.yoy:FY2025` as `Revenue.yoy FY2025`, `T0:…:1A:4` as `item 1A §4`; others as they are. */
+/** `F0:Revenue.yoy:FY2025` as `Revenue.yoy FY2025`, `T0:…:1A:4` as `item 1A §4`; others unchanged. */
 export function citeName(id: string): string {
   const fact = /^F0:(.+):([^:]+)$/.exec(id);
   if (fact) return `${fact[1]} ${fact[2]}`;

@@ -15,13 +15,13 @@ interface Item {
 const PAGES: Item[] = [
   { name: "All runs", detail: "start", to: "/" },
   { name: "Compare two runs", detail: "", to: "/compare" },
-  { name: "Tasks", detail: "programs on trial", to: "/tasks" },
-  { name: "Drafts", detail: "what waits for a person", to: "/drafts" },
-  { name: "Audit", detail: "the journal of drafts", to: "/audit" },
+  { name: "Tasks", detail: "programs", to: "/tasks" },
+  { name: "Drafts", detail: "review agent edits", to: "/drafts" },
+  { name: "Audit", detail: "audit log of drafts", to: "/audit" },
   { name: "Settings", detail: "keys, limits, keyboard", to: "/settings" },
 ];
 
-/** Search and jump: runs, pages, and places of the run that is open. */
+/** Search: runs, pages, and stages of the open run. */
 export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const { pathname } = useLocation();
@@ -35,7 +35,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
       ? [
           ...["Gather", "Infer", "Analyse", "Debate", "Rank"].map((name, layer) => ({
             name,
-            detail: "layer of this run",
+            detail: "stage of this run",
             to: `/runs/${run}?layer=${layer}`,
           })),
           { name: "Results", detail: "of this run", to: `/runs/${run}/results` },
@@ -102,7 +102,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               </div>
             ))}
           </div>
-          {items.length === 0 && <p className="commandnone muted">Nothing is called that.</p>}
+          {items.length === 0 && <p className="commandnone muted">No matches.</p>}
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

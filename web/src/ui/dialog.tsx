@@ -2,7 +2,7 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Icon } from "./icon";
 
-/** A panel above the page: at the right on a wide screen, from below on a phone. */
+/** A panel over the page: on the right, or at the bottom on a phone. */
 export function Sheet({
   title,
   open,

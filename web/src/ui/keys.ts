@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 
 const SWITCH = "moothall-keys";
 
-/** Whether single keys do something; they can be turned off (WCAG 2.1.4). */
+/** Whether single-key shortcuts are on; they can be turned off (WCAG 2.1.4). */
 export function keysAreOn(): boolean {
   try {
     return localStorage.getItem(SWITCH) !== "off";
@@ -19,7 +19,7 @@ export function switchKeys(on: boolean): void {
   }
 }
 
-/** Runs an action for a single key, unless somebody types, a dialog is open or keys are off. */
+/** Runs an action for a single key, unless a field has focus, a dialog is open or shortcuts are off. */
 export function useKeys(actions: Record<string, () => void>): void {
   const latest = useRef(actions);
   latest.current = actions;

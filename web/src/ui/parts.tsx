@@ -94,7 +94,7 @@ export function Note({
   );
 }
 
-/** Where there is nothing to see: what would be here and what to do. `page` where it is all that the page has. */
+/** An empty state: what belongs here and what to do. `page` if it fills the page. */
 export function Empty({
   title,
   children,

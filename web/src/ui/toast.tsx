@@ -11,7 +11,7 @@ export function useToast(): (toast: Toast) => void {
   return useContext(Show);
 }
 
-/** One short message at a time, at the lower edge; it never moves the page. */
+/** One short message at a time, at the bottom; it never moves the page. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toast, setToast] = useState<Toast>();
   const show = useCallback((next: Toast) => setToast(next), []);

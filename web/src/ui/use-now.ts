@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The present, as often as it matters; stands still where nothing goes on. */
+/** The current time, updated while something is active. */
 export function useNow(everyMs: number | null): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-// How the decision makers stood, round by round. Luminance says stance; lime says "now" and nothing else.
+// The stances of the decision makers by round. Luminance shows the stance; lime marks the current round.
 import clsx from "clsx";
 
 export type Cell = "hold" | "partial" | "concede" | "unknown" | "now" | "later" | "skipped";
@@ -13,7 +13,7 @@ const LOOK: Record<Cell, string> = {
   skipped: "n",
 };
 
-/** `rounds[r][seat]`. The row beside it says the same in words, so the strip itself is silent. */
+/** `rounds[r][seat]`. Hidden from screen readers because the row has the same information as text. */
 export function HeatStrip({ rounds }: { rounds: readonly (readonly Cell[])[] }) {
   return (
     <span className="strip" aria-hidden="true" style={{ gridTemplateColumns: `repeat(${rounds.length}, 1fr)` }}>
@@ -32,7 +32,7 @@ export function HeatStrip({ rounds }: { rounds: readonly (readonly Cell[])[] }) 
   );
 }
 
-/** One thread alone, for its tab. */
+/** The strip of one thread, for its tab. */
 export function MiniStrip({ cells }: { cells: readonly Cell[] }) {
   return (
     <span className="mini" aria-hidden="true" style={{ gridTemplateColumns: `repeat(${cells.length}, 1fr)` }}>

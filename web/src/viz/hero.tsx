@@ -1,5 +1,4 @@
-// The picture of the start page: fifteen moves, ten gates, three that come out. An ornament with fixed lines, drawn the
-// way a run is drawn.
+// The picture of the start page: 15 moves, 10 rounds, 3 recommendations. Fixed lines, drawn like a run.
 
 const WINNERS = [2, 6, 12];
 const HOLLOW = new Set([

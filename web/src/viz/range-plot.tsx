@@ -1,4 +1,4 @@
-// All decision makers on one scale: where they stand and how far apart, at once.
+// The scores of all decision makers on one scale.
 import type { ReactElement } from "react";
 import { type AgentShape, seatShape } from "../ui/mark";
 
@@ -51,7 +51,7 @@ export function RangePlot({
   const values = judges.map((judge) => judge.value);
   const low = Math.min(...values);
   const high = Math.max(...values);
-  // Equal values stand side by side instead of hiding each other, and stay inside the frame.
+  // Equal values are drawn side by side, inside the frame.
   const place = (seat: number): number => {
     const value = values[seat] ?? 0;
     const same = values.flatMap((other, i) => (other === value ? [i] : []));

@@ -1,4 +1,4 @@
-// Score against disagreement: which moves are strong and agreed, and which divide the board.
+// Score against disagreement: which moves are strong and agreed on, and which divide the committee.
 
 export interface Point {
   id: string;
@@ -90,7 +90,7 @@ export function Scatter({ points, outOf }: { points: readonly Point[]; outOf: nu
   );
 }
 
-/** Names only where they can be read: the best first, and none over another mark. */
+/** Labels that fit, best moves first, without overlap. */
 function labels(points: readonly Point[], x: (spread: number) => number, y: (score: number) => number): Point[] {
   const placed: Point[] = [];
   const free = (point: Point) => {

@@ -7,7 +7,7 @@ export function SpendMeter({ spent, projected, cap }: { spent: number; projected
     <div
       className="mbar"
       role="img"
-      aria-label={`Spent ${Math.round(done)} percent of the limit, heading for ${Math.round(done + ahead)} percent`}
+      aria-label={`Spent ${Math.round(done)} percent of the limit, on track for ${Math.round(done + ahead)} percent`}
     >
       <span className="s" style={{ width: `${done}%` }} />
       <span className="p" style={{ left: `${done}%`, width: `${ahead}%` }} />

@@ -1,14 +1,14 @@
-// The whole trial as lines: one ticker, documents, inferences, analysts, moves that pass a gate each round, three
-// results. Overview of a run and mark of the product. Silent for screen readers: the stages say the same in words.
+// A run as lines: one ticker, documents, inferences, analysts, moves through their rounds, three results. Hidden from screen
+// readers: the stages have the same information as text.
 import { useWidth } from "../ui/use-width";
 
 export interface Strand {
   id: string;
-  /** The seat of the analyst that proposed it. */
+  /** The position of the analyst that proposed it. */
   analyst: number;
-  /** Gates that it has passed. */
+  /** Completed rounds. */
   passed: number;
-  /** Gates where most decision makers conceded. */
+  /** Rounds in which most decision makers conceded. */
   conceded: ReadonlySet<number>;
   state: "waiting" | "live" | "done";
   /** 0 is the best of the recommended; absent for all others. */
@@ -20,15 +20,15 @@ interface Props {
   analysts: number;
   gates: number;
   height: number;
-  /** How far the run has come: layers that have begun. */
+  /** The number of stages that have started. */
   reached: number;
-  /** The layer that is looked at. */
+  /** The selected stage. */
   layer: number | undefined;
   /** All moves are ranked. */
   ranked: boolean;
 }
 
-/** Where the zones of the five layers end, as parts of the width; the stages below have the same columns. */
+/** Where the five stages end, as parts of the width; the stages below have the same columns. */
 export const ZONES = [0, 0.14, 0.27, 0.42, 0.88, 1] as const;
 
 const X = { ticker: 0.03, gathered: 0.1, inferred: 0.24, analysed: 0.37, first: 0.475, last: 0.855, end: 0.945 };
@@ -126,7 +126,7 @@ export function Strands({ strands, analysts, gates, height, reached, layer, rank
   );
 }
 
-/** What is happening now in the layers before the debates. */
+/** The activity in the stages before the debates. */
 function LiveDots({
   reached,
   x,
